@@ -10,12 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A buffer of at least size bytes (size <= 1 MiB + 4 KiB), or NULL when memory is gone. */
+/* A buffer of at least size bytes (size <= 1 MiB + 4 KiB), or NULL when memory is gone. Counted in the budget (the size of
+ * its class) until it is given back; the caller does not count it again. Contents are undefined. */
 void *buf_take(size_t size);
 /* Gives back what buf_take(size) gave, with the same size. NULL is ignored. */
 void buf_give(void *buf, size_t size);
 
-/* The budget: bytes accounted now, and the limit (a share of the memory limit, cgroup-aware, set at start). */
+/* The budget: budget_add() and budget_sub() are for what is not a buffer (pinned pipes). Bytes accounted now, and the limit (a share of the memory limit, cgroup-aware, set at start). */
 void budget_add(size_t bytes);
 void budget_sub(size_t bytes);
 size_t budget_used(void);
