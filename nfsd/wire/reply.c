@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The sender: from a queue of replies to bytes on a socket.
+ *
+ * Order on the wire is stash, then flight, then wait. flush() works on the first of these that is
+ * not empty, until the socket is full, the quantum is spent or nothing is left.
+ *
+ * Happy path of a batch with file spans: heads are collected in a small buffer (`pend`), written
+ * into a pipe just before the span that follows them (one slot), the span is spliced after them by
+ * reference, and the pad joins the next head. When the batch is assembled its pipes are spliced to
+ * the socket, every piece but the last with MORE. A pipe that a worker filled joins the chain as it
+ * is.
+ *
+ * Failure modes:
+ * - A span comes up short (the file was cut, or refuses splice): nothing of the batch is on the
+ * wire yet. All pipes of the batch are thrown away, that reply leaves the queue through `redo`, the
+ * others stay and are assembled again.
+ * - No pipe can be had: the first reply goes to `redo` (it will be copied) unless bytes of it are
+ * out.
+ * - The socket is full: the rest stays in the pipes, pinned; sender_unpin() turns it into bytes if
+ * the peer stalls.
+ * - Only a dead socket ends a connection here: a record mark is never sent before its bytes are in
+ * hand.
+ *
+ * Honest limit: pages in a pipe are the page cache's own. What a client reads may be newer than the
+ * attributes beside it.
+ */
+#include "reply.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "buf.h"
+
+#define IOVS 192	/* of one sendmsg: 64 replies of head, body, pad */
+#define FOLD_BYTES 4096 /* bytes-only replies up to here ride in the pipe of the span behind them  \
+			 */
+#define GULP_MIN (128u << 10)
+
+static const char zeros[4];
+
+void
+replies_init(struct replies *l)
+{
+	l->first = NULL;
+	l->last = &l->first;
+}
+
+void
+replies_add(struct replies *l, struct reply *r)
+{
+	r->next = NULL;
+	*l->last = r;
+	l->last = &r->next;
+}
+
+struct reply *
+replies_take(struct replies *l)
+{
+	struct reply *r = l->first;
+
+	if (!r)
+		return NULL;
+	l->first = r->next;
+	if (!l->first)
+		l->last = &l->first;
+	r->next = NULL;
+	return r;
+}
+
+void
+sender_init(struct sender *s)
+{
+	memset(s, 0, sizeof *s);
+	replies_init(&s->wait);
+	s->gulp = GULP_MIN;
+}
+
+static void
+flight_drop(struct sender *s, struct pipes *ps)
+{
+	while (s->flight) {
+		struct pipe *p = s->flight;
+
+		s->flight = p->next;
+		s->unsent -= p->bytes;
+		budget_sub(p->bytes);
+		pipes_give(ps, p);
+	}
+}
+
+void
+sender_fini(struct sender *s, struct pipes *ps, struct replies *left)
+{
+	struct reply *r;
+
+	flight_drop(s, ps);
+	free(s->stash);
+	budget_sub(s->stash ? s->stash_len : 0);
+	while ((r = replies_take(&s->wait)))
+		replies_add(left, r);
+	sender_init(s);
+}
+
+void
+sender_queue(struct sender *s, struct reply *r)
+{
+	s->unsent += reply_len(r);
+	s->queued++;
+	replies_add(&s->wait, r);
+}
+
+static bool
+is_bytes(const struct reply *r)
+{
+	return r->body.len == 0 || r->body.base;
+}
+
+static struct reply *
+pop(struct sender *s)
+{
+	s->queued--;
+	return replies_take(&s->wait);
+}
+
+/* ---- assembling a batch in pipes ---- */
+
+struct batch {
+	struct send_ctx *x;
+	struct pipe *first, **link, *cur; /* chain; cur: the last of it, if ours to fill */
+	unsigned npipes;
+	size_t bytes;
+	size_t npend;
+	char pend[PIPE_SLOT];
+};
+
+static void
+batch_init(struct batch *b, struct send_ctx *x)
+{
+	b->x = x;
+	b->first = b->cur = NULL;
+	b->link = &b->first;
+	b->npipes = 0;
+	b->bytes = b->npend = 0;
+}
+
+static void
+chain(struct batch *b, struct pipe *p)
+{
+	*b->link = p;
+	b->link = &p->next;
+	p->next = NULL;
+	b->npipes++;
+}
+
+/* A pipe with at least one free slot at the end of the chain, or NULL. */
+static struct pipe *
+room(struct batch *b)
+{
+	if (b->cur && pipe_free(b->cur) > 0)
+		return b->cur;
+	b->cur = pipes_take(b->x->pipes);
+	if (b->cur)
+		chain(b, b->cur);
+	return b->cur;
+}
+
+static bool
+put_pend(struct batch *b)
+{
+	struct pipe *p;
+
+	if (b->npend == 0)
+		return true;
+	p = room(b);
+	/* at most a page, one slot is free: such a write is atomic and cannot block (pipe(7)) */
+	if (!p || write(p->w, b->pend, b->npend) != (ssize_t)b->npend)
+		return false;
+	p->used++;
+	p->bytes += b->npend;
+	b->bytes += b->npend;
+	b->npend = 0;
+	return true;
+}
+
+static bool
+put_bytes(struct batch *b, const char *data, size_t n)
+{
+	while (n > 0) {
+		size_t k = sizeof b->pend - b->npend;
+
+		if (k == 0) {
+			if (!put_pend(b))
+				return false;
+			continue;
+		}
+		if (k > n)
+			k = n;
+		memcpy(b->pend + b->npend, data, k);
+		b->npend += k;
+		data += k;
+		n -= k;
+	}
+	return true;
+}
+
+/* Splices the whole span, over as many pipes as it takes. False: it came up short, or no pipe. */
+static bool
+put_span(struct batch *b, const payload *body)
+{
+	off_t off = body->off;
+	size_t left = body->len;
+
+	while (left > 0) {
+		struct pipe *p = room(b);
+
+		if (!p)
+			return false;
+		/* as much as the free slots surely take; the first page may be partial */
+		size_t fit = (size_t)pipe_free(p) * PIPE_SLOT - (size_t)(off % PIPE_SLOT);
+		size_t want = left < fit ? left : fit;
+		ssize_t n = splice(body->fd, &off, p->w, NULL, want, SPLICE_F_NONBLOCK);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN && p->bytes > 0) {
+			p->used = p->slots; /* fuller than we counted: go on in the next */
+			continue;
+		}
+		if (n <= 0)
+			return false;
+		p->used += pipe_slots((unsigned long long)(off - n), (size_t)n);
+		p->bytes += (size_t)n;
+		b->bytes += (size_t)n;
+		left -= (size_t)n;
+	}
+	return true;
+}
+
+static bool
+put_reply(struct batch *b, struct reply *r)
+{
+	if (!put_bytes(b, r->head, r->headlen))
+		return false;
+	if (is_bytes(r)) {
+		if (!put_bytes(b, r->body.base, r->body.len))
+			return false;
+	} else if (r->full_pipe) {
+		if (!put_pend(b))
+			return false;
+		chain(b, r->full_pipe);
+		b->cur = NULL;
+		b->bytes += r->full_pipe->bytes;
+	} else if (!put_pend(b) || !put_span(b, &r->body)) {
+		return false;
+	}
+	return put_bytes(b, zeros, r->pad);
+}
+
+/* Throws the chain away, but for pipes that workers filled: those go back to the replies they
+ * belong to. */
+static void
+batch_drop(struct batch *b, const struct sender *s)
+{
+	struct pipe *p = b->first, *next;
+
+	for (; p; p = next) {
+		bool kept = false;
+
+		next = p->next;
+		for (const struct reply *r = s->wait.first; r && !kept; r = r->next)
+			kept = r->full_pipe == p;
+		if (!kept)
+			pipes_give(b->x->pipes, p);
+	}
+}
+
+/* Is this reply to go through a pipe: a span itself, or few bytes with a span behind them? */
+static bool
+folds(const struct reply *r, size_t bytes_before)
+{
+	for (; r && is_bytes(r); r = r->next) {
+		bytes_before += reply_len(r);
+		if (bytes_before > FOLD_BYTES)
+			return false;
+	}
+	return r != NULL;
+}
+
+static void
+account(struct send_ctx *x, const struct reply *r)
+{
+	if (r->body.len == 0)
+		return;
+	if (is_bytes(r))
+		x->copied += r->body.len;
+	else
+		x->spliced += r->body.len;
+}
+
+/* Replies [first, end) are in the pipes: finish them. */
+static void
+batch_commit(struct sender *s, struct batch *b, const struct reply *end)
+{
+	while (s->wait.first != end) {
+		struct reply *r = pop(s);
+
+		account(b->x, r);
+		r->full_pipe = NULL;
+		replies_add(b->x->done, r);
+	}
+	s->flight = b->first;
+	budget_add(b->bytes);
+}
+
+static void
+redo(struct sender *s, struct send_ctx *x, struct reply *bad)
+{
+	struct replies keep;
+	struct reply *r;
+
+	replies_init(&keep);
+	while ((r = replies_take(&s->wait)))
+		if (r == bad) {
+			s->unsent -= reply_len(r);
+			s->queued--;
+			replies_add(x->redo, r);
+		} else {
+			replies_add(&keep, r);
+		}
+	s->wait = keep;
+	if (!keep.first)
+		s->wait.last = &s->wait.first;
+}
+
+/* Assembles from the front of the queue. A reply that cannot be had leaves through redo; then
+ * nothing is in flight and the caller tries again. */
+static void
+assemble(struct sender *s, struct send_ctx *x)
+{
+	struct batch b;
+	struct reply *r;
+
+	batch_init(&b, x);
+	for (r = s->wait.first; r && b.bytes < s->gulp && b.npipes < x->max_pipes; r = r->next) {
+		if (is_bytes(r) && !folds(r, b.npend))
+			break;
+		if (!put_reply(&b, r)) {
+			batch_drop(&b, s);
+			redo(s, x, r);
+			return;
+		}
+	}
+	if (!put_pend(&b)) {
+		batch_drop(&b, s);
+		redo(s, x, s->wait.first);
+		return;
+	}
+	batch_commit(s, &b, r);
+}
+
+/* ---- sending ---- */
+
+enum step { STEP_DONE, STEP_BLOCKED, STEP_BROKEN };
+
+static enum step
+failed(void)
+{
+	return errno == EAGAIN || errno == EWOULDBLOCK ? STEP_BLOCKED : STEP_BROKEN;
+}
+
+static enum step
+send_stash(struct sender *s, int sock)
+{
+	bool more = s->flight || s->wait.first;
+
+	while (s->stash_sent < s->stash_len) {
+		ssize_t n = send(sock, s->stash + s->stash_sent, s->stash_len - s->stash_sent,
+				 more ? MSG_MORE : 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return failed();
+		s->stash_sent += (size_t)n;
+		s->unsent -= (size_t)n;
+		s->corked = more;
+	}
+	budget_sub(s->stash_len);
+	free(s->stash);
+	s->stash = NULL;
+	return STEP_DONE;
+}
+
+static enum step
+send_flight(struct sender *s, int sock, struct pipes *ps)
+{
+	while (s->flight) {
+		struct pipe *p = s->flight;
+		bool more = p->next || s->wait.first;
+
+		while (p->bytes > 0) {
+			ssize_t n = splice(p->r, NULL, sock, NULL, p->bytes,
+					   SPLICE_F_NONBLOCK | (more ? SPLICE_F_MORE : 0));
+
+			if (n < 0 && errno == EINTR)
+				continue;
+			if (n < 0)
+				return failed(); /* bytes are in the pipe: EAGAIN is the socket's */
+			if (n == 0) {
+				errno = EIO;
+				return STEP_BROKEN;
+			}
+			p->bytes -= (size_t)n;
+			s->unsent -= (size_t)n;
+			budget_sub((size_t)n);
+			s->corked = more;
+		}
+		s->flight = p->next;
+		pipes_give(ps, p);
+	}
+	return STEP_DONE;
+}
+
+static void
+iov_add(struct iovec *iov, int *n, const void *base, size_t len, size_t *skip)
+{
+	if (*skip >= len) {
+		*skip -= len;
+		return;
+	}
+	iov[*n].iov_base = (char *)(uintptr_t)base + *skip;
+	iov[*n].iov_len = len - *skip;
+	*skip = 0;
+	(*n)++;
+}
+
+/* n bytes of the front replies are gone: finish those that are complete. */
+static void
+advance(struct sender *s, struct send_ctx *x, size_t n)
+{
+	s->unsent -= n;
+	n += s->sent;
+	while (s->wait.first && n >= reply_len(s->wait.first)) {
+		struct reply *r = pop(s);
+
+		n -= reply_len(r);
+		account(x, r);
+		replies_add(x->done, r);
+	}
+	s->sent = n;
+}
+
+/* Sends the run of bytes-only replies at the front, as much as one sendmsg takes. */
+static enum step
+send_bytes(struct sender *s, int sock, struct send_ctx *x, size_t *out)
+{
+	struct iovec iov[IOVS];
+	int n = 0;
+	size_t skip = s->sent, total = 0;
+	const struct reply *r = s->wait.first;
+
+	for (; r && is_bytes(r) && n + 3 <= IOVS && total < x->quantum; r = r->next) {
+		iov_add(iov, &n, r->head, r->headlen, &skip);
+		iov_add(iov, &n, r->body.base, r->body.len, &skip);
+		iov_add(iov, &n, zeros, r->pad, &skip);
+		total += reply_len(r);
+	}
+	struct msghdr m = {.msg_iov = iov, .msg_iovlen = (size_t)n};
+	ssize_t k;
+
+	do
+		k = sendmsg(sock, &m, MSG_NOSIGNAL | (r ? MSG_MORE : 0));
+	while (k < 0 && errno == EINTR);
+	if (k < 0)
+		return failed();
+	s->corked = r != NULL;
+	advance(s, x, (size_t)k);
+	*out += (size_t)k;
+	return STEP_DONE;
+}
+
+/* One step of the front: stash, flight, bytes, or a new batch. */
+static enum step
+step(struct sender *s, int sock, struct send_ctx *x, size_t *out)
+{
+	size_t before = s->unsent;
+	enum step st = STEP_DONE;
+
+	if (s->stash)
+		st = send_stash(s, sock);
+	if (st == STEP_DONE && s->flight)
+		st = send_flight(s, sock, x->pipes);
+	if (st != STEP_DONE || s->unsent != before || !s->wait.first) {
+		*out += before - s->unsent;
+		return st;
+	}
+	if (is_bytes(s->wait.first) && (s->sent > 0 || !folds(s->wait.first, 0)))
+		return send_bytes(s, sock, x, out);
+	assemble(s, x);
+	return STEP_DONE;
+}
+
+/* The last piece was sent with MORE because a reply stood behind it, and that reply went away: push
+ * it out now, not in 200 ms. */
+static void
+uncork(struct sender *s, int sock)
+{
+	int one = 1;
+
+	setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+	s->corked = false;
+}
+
+enum send_result
+sender_flush(struct sender *s, int sock, struct send_ctx *x)
+{
+	size_t out = 0;
+
+	while (s->stash || s->flight || s->wait.first) {
+		if (out >= x->quantum)
+			return SEND_AGAIN;
+		switch (step(s, sock, x, &out)) {
+		case STEP_DONE:
+			break;
+		case STEP_BLOCKED:
+			s->gulp = GULP_MIN;
+			return SEND_BLOCKED;
+		case STEP_BROKEN:
+			return SEND_BROKEN;
+		}
+	}
+	if (s->corked)
+		uncork(s, sock);
+	if (s->gulp < x->quantum)
+		s->gulp *= 2;
+	return SEND_IDLE;
+}
+
+/* Moves every byte of the pipe to buf; false if the pipe held fewer than we counted. */
+static bool
+drain(struct pipe *p, char *buf)
+{
+	while (p->bytes > 0) {
+		ssize_t n = read(p->r, buf, p->bytes);
+
+		if (n <= 0)
+			return false;
+		buf += n;
+		p->bytes -= (size_t)n;
+	}
+	return true;
+}
+
+long
+sender_unpin(struct sender *s, struct pipes *ps)
+{
+	size_t kept = s->stash ? s->stash_len - s->stash_sent : 0, moved = 0;
+	char *buf;
+
+	for (const struct pipe *p = s->flight; p; p = p->next)
+		moved += p->bytes;
+	if (moved == 0)
+		return 0;
+	if (!(buf = malloc(kept + moved)))
+		return -1;
+	if (kept > 0)
+		memcpy(buf, s->stash + s->stash_sent, kept);
+	for (char *to = buf + kept; s->flight;) {
+		struct pipe *p = s->flight;
+		size_t n = p->bytes;
+
+		if (!drain(p, to)) {
+			free(buf);
+			return -2;
+		}
+		to += n;
+		s->flight = p->next;
+		pipes_give(ps, p);
+	}
+	if (s->stash) {
+		budget_sub(s->stash_len);
+		free(s->stash);
+	}
+	budget_add(kept); /* what moved is accounted already */
+	s->stash = buf;
+	s->stash_len = kept + moved;
+	s->stash_sent = 0;
+	return (long)moved;
+}
