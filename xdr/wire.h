@@ -31,7 +31,7 @@ enum {
 /*
  * A file handle, held in place. Lengths 0..64 decode, and whether the handle means anything is
  * judged elsewhere (BADHANDLE); a longer one cannot be represented and fails the decode. Bytes of
- * data past len are left as they were.
+ * data past len mean nothing.
  */
 typedef struct nfs_fh3 {
 	u_int len;

@@ -32,7 +32,8 @@ enum {
 
 /*
  * Where buffers come from. get returns n bytes, 8-aligned, or NULL; put gives back what get(n)
- * gave, with the same n. NULL in place of a struct rec_mem means malloc and free.
+ * gave, with the same n. NULL in place of a struct rec_mem means buf_take and buf_give of buf.h
+ * (then max must be within their largest class).
  */
 struct rec_mem {
 	void *(*get)(void *arg, size_t n);
@@ -54,8 +55,8 @@ struct rec {
 	uint8_t nmark; /* bytes of the mark seen; 4: inside a fragment */
 	uint8_t last;  /* this fragment ends the record */
 	uint8_t nfrags, nempty;
-	uint8_t status;	     /* the error that ended the stream, else 0 */
-	struct iovec direct; /* what rec_iov last asked for */
+	uint8_t status; /* the error that ended the stream, else 0 */
+	size_t direct;	/* how much of the next feed goes straight into buf */
 };
 
 /*
