@@ -124,6 +124,8 @@ take(struct rec *r, void *dst, size_t max)
 {
 	size_t n = smaller(r->in_len, max);
 
+	if (n == 0)
+		return 0; /* there may be no input at all yet, not even a pointer */
 	memcpy(dst, r->in, n);
 	r->in += n;
 	r->in_len -= n;
