@@ -72,6 +72,21 @@ TEST(stat, buckets)
 	CU_ASSERT_EQUAL(stat_bucket_us(STAT_BUCKETS - 1), 1048576.0);
 }
 
+/* A percentile lies in the bucket that holds it, and an empty set has none. */
+TEST(stat, percentile)
+{
+	uint64_t bucket[STAT_BUCKETS] = {0};
+
+	CU_ASSERT_EQUAL(stat_percentile_us(bucket, 0.5), 0);
+	bucket[10] = 98;
+	bucket[20] = 2;
+	CU_ASSERT(stat_percentile_us(bucket, 0.5) > stat_bucket_us(9));
+	CU_ASSERT(stat_percentile_us(bucket, 0.5) < stat_bucket_us(10));
+	CU_ASSERT(stat_percentile_us(bucket, 0.99) > stat_bucket_us(19));
+	CU_ASSERT(stat_percentile_us(bucket, 0.99) <= stat_bucket_us(20));
+	CU_ASSERT_EQUAL(stat_percentile_us(bucket, 1.0), stat_bucket_us(20));
+}
+
 /* A row out of range is not counted anywhere. */
 TEST(stat, row_out_of_range)
 {

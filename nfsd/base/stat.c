@@ -100,6 +100,24 @@ stat_bucket_us(unsigned bucket)
 	return (double)(1ULL << halves / 2 % 64) * (halves % 2 ? 1.4142135623730951 : 1.0);
 }
 
+double
+stat_percentile_us(const uint64_t bucket[STAT_BUCKETS], double share)
+{
+	double total = 0, seen = 0, rank;
+
+	for (unsigned i = 0; i < STAT_BUCKETS; i++)
+		total += (double)bucket[i];
+	rank = share * total;
+	for (unsigned i = 0; i < STAT_BUCKETS; i++) {
+		double n = (double)bucket[i], low = i ? stat_bucket_us(i - 1) : 0;
+
+		if (n > 0 && seen + n >= rank)
+			return low + (stat_bucket_us(i) - low) * (rank - seen) / n;
+		seen += n;
+	}
+	return 0;
+}
+
 static void
 sum_row(struct stat_row *to, const struct stat_row *from)
 {
