@@ -12,6 +12,7 @@
  */
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 
 #define CONTROL_SOCKET "control" /* inside the state directory */
