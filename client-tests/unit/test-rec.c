@@ -398,6 +398,27 @@ TEST(rec, growth_is_rare)
 	}
 }
 
+/* A mark cut after k bytes continues k bytes into scratch, so that the record after it is aligned
+ * without being moved. */
+TEST(rec, half_marks_keep_alignment)
+{
+	for (size_t k = 0; k < 4; k++) {
+		struct rig t;
+		struct iovec iov[2];
+
+		open_rig(&t);
+		t.stream[0] = t.stream[1] = t.stream[2] = 0;
+		rec_iov(&t.rec, t.scratch, SCRATCH, iov);
+		memcpy(iov[0].iov_base, t.stream, k);
+		rec_feed(&t.rec, k);
+		take_records(&t);
+		CU_ASSERT_EQUAL(rec_iov(&t.rec, t.scratch, SCRATCH, iov), 1);
+		CU_ASSERT_PTR_EQUAL(iov[0].iov_base, t.scratch + k);
+		CU_ASSERT_EQUAL(iov[0].iov_len, SCRATCH - k);
+		close_rig(&t);
+	}
+}
+
 /* An error is final: whatever comes after it is not looked at. */
 TEST(rec, errors_stick)
 {
