@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "listen.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "stat.h"
+
+#define BACKLOG 1024
+#define ACCEPTS 64 /* per wake-up */
+#define MAX_SOCKETS 32
+
+struct listener {
+	struct ev_loop *ev;
+	ev_io io[MAX_SOCKETS];
+	unsigned n;
+	int spare; /* a descriptor kept for the moment when there are none */
+	ev_timer again;
+	struct loop *const *loops;
+	unsigned nloops;
+	struct log_limit limit;
+};
+
+unsigned
+listener_count(const struct listener *ln)
+{
+	return ln->n;
+}
+
+/* The loop with the least bytes lately; connections decide when nothing moves. */
+static struct loop *
+choose(const struct listener *ln)
+{
+	struct loop *best = ln->loops[0];
+	uint64_t best_load = UINT64_MAX;
+
+	for (unsigned i = 0; i < ln->nloops; i++) {
+		struct loop *l = ln->loops[i];
+		uint64_t load = (__atomic_load_n(&l->bytes_recent, __ATOMIC_RELAXED) >> 20 << 20) +
+				__atomic_load_n(&l->nconns, __ATOMIC_RELAXED) +
+				__atomic_load_n(&l->promised, __ATOMIC_RELAXED);
+
+		if (load < best_load) {
+			best = l;
+			best_load = load;
+		}
+	}
+	return best;
+}
+
+static void
+pause_accepting(struct listener *ln, int why)
+{
+	for (unsigned i = 0; i < ln->n; i++)
+		ev_io_stop(ln->ev, &ln->io[i]);
+	ev_timer_again(ln->ev, &ln->again);
+	if (log_may(&ln->limit))
+		log_warn("cannot accept connections for now: %s; those that are open are served "
+			 "on. Raise the limit of open files "
+			 "(ulimit -n, LimitNOFILE=)",
+			 strerror(why));
+}
+
+/* Out of descriptors: the spare one lets us take the next connection and close it, so that its peer
+ * is not left hanging. */
+static void
+refuse_one(struct listener *ln, int fd)
+{
+	close(ln->spare);
+	int s = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+
+	if (s >= 0)
+		close(s);
+	stat_inc(ST_CONN_REFUSED);
+	ln->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void
+on_accept(struct ev_loop *ev, ev_io *w, int revents)
+{
+	struct listener *ln = w->data;
+
+	(void)ev;
+	(void)revents;
+	for (int i = 0; i < ACCEPTS; i++) {
+		struct sockaddr_storage addr = {0};
+		socklen_t len = sizeof addr;
+		int fd =
+		    accept4(w->fd, (struct sockaddr *)&addr, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd >= 0) {
+			loop_adopt(choose(ln), fd, &addr);
+		} else if (errno == EAGAIN) {
+			return;
+		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+			   errno == ENOMEM) {
+			int why = errno;
+
+			if (ln->spare >= 0 && (why == EMFILE || why == ENFILE))
+				refuse_one(ln, w->fd);
+			pause_accepting(ln, why);
+			return;
+		}
+		/* ECONNABORTED and network errors of the new socket: the next one (accept(2)) */
+	}
+}
+
+static void
+on_again(struct ev_loop *ev, ev_timer *w, int revents)
+{
+	struct listener *ln = w->data;
+
+	(void)revents;
+	ev_timer_stop(ev, w);
+	for (unsigned i = 0; i < ln->n; i++)
+		ev_io_start(ev, &ln->io[i]);
+}
+
+static int
+bind_one(const struct addrinfo *ai, uint16_t port, bool dual, char *err, size_t errlen)
+{
+	struct sockaddr_storage sa = {0};
+	char text[INET6_ADDRSTRLEN] = "";
+	int on = 1, off = 0;
+	int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	memcpy(&sa, ai->ai_addr, ai->ai_addrlen);
+	if (ai->ai_family == AF_INET6)
+		((struct sockaddr_in6 *)&sa)->sin6_port = htons(port);
+	else
+		((struct sockaddr_in *)&sa)->sin_port = htons(port);
+	if (fd >= 0) {
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+		if (ai->ai_family == AF_INET6)
+			setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, dual ? &off : &on, sizeof on);
+		if (bind(fd, (struct sockaddr *)&sa, ai->ai_addrlen) == 0 &&
+		    listen(fd, BACKLOG) == 0)
+			return fd;
+	}
+	int e = errno;
+
+	getnameinfo(ai->ai_addr, ai->ai_addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST);
+	snprintf(err, errlen, "cannot listen on %s port %u: %s%s", text, port, strerror(e),
+		 e == EADDRINUSE ? "; another server (the kernel's nfsd, another spliced?) has it: "
+				   "stop that, or choose -p PORT"
+		 : e == EACCES	 ? "; ports below 1024 need root or CAP_NET_BIND_SERVICE"
+				 : "");
+	if (fd >= 0)
+		close(fd);
+	errno = e;
+	return -1;
+}
+
+static uint16_t
+port_of(int fd)
+{
+	struct sockaddr_storage sa = {0};
+	socklen_t len = sizeof sa;
+
+	if (getsockname(fd, (struct sockaddr *)&sa, &len) < 0)
+		return 0;
+	return ntohs(sa.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&sa)->sin6_port
+					      : ((struct sockaddr_in *)&sa)->sin_port);
+}
+
+static bool
+add_address(struct listener *ln, const char *text, uint16_t *port, bool dual, char *err,
+	    size_t errlen)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+				 .ai_flags = AI_PASSIVE | AI_NUMERICSERV},
+			*list;
+	int e = getaddrinfo(text, "0", &hints, &list);
+
+	if (e != 0) {
+		snprintf(err, errlen, "-a %s: %s; give an address of this machine", text,
+			 gai_strerror(e));
+		return false;
+	}
+	for (const struct addrinfo *ai = list; ai; ai = ai->ai_next) {
+		int fd = ln->n < MAX_SOCKETS ? bind_one(ai, *port, dual, err, errlen) : -1;
+
+		if (ln->n == MAX_SOCKETS)
+			snprintf(err, errlen, "more than %d addresses to listen on", MAX_SOCKETS);
+		if (fd < 0) {
+			freeaddrinfo(list);
+			return false;
+		}
+		*port = port_of(fd);
+		ev_io_init(&ln->io[ln->n], on_accept, fd, EV_READ);
+		ln->io[ln->n].data = ln;
+		ev_io_start(ln->ev, &ln->io[ln->n++]);
+	}
+	freeaddrinfo(list);
+	return true;
+}
+
+void
+listener_free(struct listener *ln)
+{
+	for (unsigned i = 0; i < ln->n; i++) {
+		ev_io_stop(ln->ev, &ln->io[i]);
+		close(ln->io[i].fd);
+	}
+	ev_timer_stop(ln->ev, &ln->again);
+	if (ln->spare >= 0)
+		close(ln->spare);
+	free(ln);
+}
+
+struct listener *
+listener_new(struct ev_loop *ev, const char *const *addrs, size_t n, uint16_t *port,
+	     struct loop *const *loops, unsigned nloops, char *err, size_t errlen)
+{
+	struct listener *ln = calloc(1, sizeof *ln);
+	bool ok = true;
+
+	if (!ln) {
+		snprintf(err, errlen, "out of memory");
+		return NULL;
+	}
+	ln->ev = ev;
+	ln->loops = loops;
+	ln->nloops = nloops;
+	ln->limit.burst = 1;
+	ln->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	ev_timer_init(&ln->again, on_again, 0., 1.);
+	ln->again.data = ln;
+	for (size_t i = 0; ok && i < n; i++)
+		ok = add_address(ln, addrs[i], port, false, err, errlen);
+	if (n == 0) { /* everywhere: one dual-stack socket, or IPv4 alone where IPv6 is off */
+		ok = add_address(ln, "::", port, true, err, errlen);
+		if (!ok && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL))
+			ok = add_address(ln, "0.0.0.0", port, false, err, errlen);
+	}
+	if (!ok) {
+		listener_free(ln);
+		return NULL;
+	}
+	return ln;
+}

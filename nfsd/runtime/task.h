@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TASK_H
+#define TASK_H
+/*
+ * A call on its way: the engine's call, the sender's reply, the pool's job, in one block that its
+ * loop recycles. It belongs to its loop, is lent to a worker while it sleeps, and comes back by
+ * loop_post().
+ */
+#include "call.h"
+#include "pipes.h"
+#include "pool.h"
+#include "rec.h"
+#include "reply.h"
+
+struct conn;
+struct loop;
+
+struct task {
+	struct job job; /* first: a job is its task */
+	struct reply reply;
+	struct task *next; /* free list, inbox */
+	struct loop *home;
+	struct conn *conn;
+	struct pipe *pipe;  /* lent to a worker for a READ */
+	struct rec_msg msg; /* the record, when it has a buffer of its own */
+	enum call_verdict verdict;
+	struct call call;
+};
+
+#define TASK_OF_REPLY(r) ((struct task *)((char *)(r)-offsetof(struct task, reply)))
+
+#endif
