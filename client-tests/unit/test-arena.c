@@ -39,6 +39,8 @@ TEST(arena, bounds)
 	_Alignas(8) char mem[64];
 	struct arena a;
 
+	arena_init(&a, mem + 1, sizeof mem - 1);
+	CU_ASSERT_PTR_NULL(arena_alloc(&a, SIZE_MAX)); /* with 7 bytes to skip it would wrap */
 	arena_init(&a, mem, sizeof mem);
 	CU_ASSERT_PTR_NULL(arena_alloc(&a, 65));
 	CU_ASSERT_PTR_NULL(arena_alloc(&a, SIZE_MAX));

@@ -256,6 +256,30 @@ TEST(rec, direct_receive)
 	close_rig(&t);
 }
 
+/* While a buffer is smaller than its fragment only the buffer is read into: the rest waits until it
+ * may be full size. */
+TEST(rec, growing_buffer)
+{
+	struct rig t;
+	struct iovec iov[2];
+
+	open_rig(&t);
+	put_fragment(&t, 90000, LAST, 1);
+	rec_iov(&t.rec, t.scratch, SCRATCH, iov);
+	memcpy(iov[0].iov_base, t.stream, 4 + 100);
+	rec_feed(&t.rec, 4 + 100);
+	take_records(&t);
+	CU_ASSERT_EQUAL(rec_held(&t.rec), 100 * REC_AHEAD);
+	CU_ASSERT_EQUAL(rec_iov(&t.rec, t.scratch, SCRATCH, iov), 1);
+	CU_ASSERT_EQUAL(iov[0].iov_len, 100 * REC_AHEAD - 100);
+	memcpy(iov[0].iov_base, t.stream + 4 + 100, iov[0].iov_len);
+	rec_feed(&t.rec, iov[0].iov_len);
+	take_records(&t);
+	CU_ASSERT_EQUAL(rec_held(&t.rec), 90000);
+	CU_ASSERT_EQUAL(rec_iov(&t.rec, t.scratch, SCRATCH, iov), 2);
+	close_rig(&t);
+}
+
 /* A record that was handed out in a buffer of its own outlives its connection. */
 TEST(rec, ownership)
 {
@@ -363,6 +387,22 @@ TEST(rec, empty_fragments)
 		CU_ASSERT_EQUAL(t.count.gets, 0);
 		close_rig(&t);
 	}
+}
+
+/* Empty fragments that are not in a row are only counted as fragments. */
+TEST(rec, scattered_empty_fragments)
+{
+	struct rig t;
+
+	open_rig(&t);
+	for (unsigned i = 0; i < 20; i++) {
+		put_fragment(&t, 0, 0, 0);
+		put_fragment(&t, 3, i == 19 ? LAST : 0, i);
+	}
+	run(&t, 0);
+	CU_ASSERT_EQUAL(t.nrecords, 1);
+	CU_ASSERT_EQUAL(t.total, 60);
+	close_rig(&t);
 }
 
 /* A buffer follows what was sent, not what was announced: a large mark with few bytes after it

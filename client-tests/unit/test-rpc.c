@@ -243,6 +243,23 @@ TEST(rpc, flavors)
 	CU_ASSERT_EQUAL(c.why, AUTH_BADVERF);
 }
 
+/* The padding of a credential belongs to it: a record that ends in it has a broken credential, of
+ * whatever flavor. */
+TEST(rpc, padding_is_there)
+{
+	struct words b = {0};
+	struct rpc_call c;
+
+	for (uint32_t i = 0; i < 6; i++)
+		put(&b, i == 2 ? 2 : 0);
+	put(&b, 6);
+	put_opaque(&b, "tickt", 5);
+	for (size_t n = 4 * b.n - 3; n <= 4 * b.n; n++) {
+		CU_ASSERT_EQUAL(decode(&b, n, &c), RPC_BADAUTH);
+		CU_ASSERT_EQUAL(c.why, n < 4 * b.n ? AUTH_BADCRED : AUTH_REJECTEDCRED);
+	}
+}
+
 /* A reply is no call; another RPC version is refused as soon as it is seen. */
 TEST(rpc, type_and_version)
 {

@@ -354,7 +354,9 @@ TEST(xdr, entriesplus)
 		CU_ASSERT_EQUAL(
 		    wire_entryplus3(buf, need - 1, 0x100000002, "foo", 3, 0x300000004, a, h), 0);
 	}
+	buf[3] = 0x77;
 	CU_ASSERT_EQUAL(wire_entryplus3(buf, sizeof buf, 1, "foo", 3, 1, NULL, &broken), 0);
+	CU_ASSERT_EQUAL(buf[3], 0x77);
 }
 
 /* The ends of lists, and the entries of MOUNT's, are the RFC's bytes; none is written where it does

@@ -23,6 +23,7 @@ struct vector {
 };
 
 /* the pieces: values, and their bytes */
+/* clang-format off: it would spread every brace over a line of its own */
 #define V_FH                                                                                       \
 	{                                                                                          \
 		.len = 5, .data = "abcde"                                                          \
@@ -40,14 +41,15 @@ struct vector {
 #define X_NAME "00000003 666f6f 00 "
 #define V_WHERE                                                                                    \
 	{                                                                                          \
-		V_FH, V_NAME                                                                       \
+		.dir = V_FH, .name = V_NAME                                                        \
 	}
 #define X_WHERE X_FH X_NAME
 #define V_FATTR                                                                                    \
 	{                                                                                          \
 		.type = NF3DIR, .mode = 0755, .nlink = 2, .uid = 1000, .gid = 100,                 \
-		.size = 0x100000002, .used = 4096, .rdev = {8, 1}, .fsid = 0x1122334455667788,     \
-		.fileid = 42, .atime = {1, 2}, .mtime = {3, 4}, .ctime = {                         \
+		.size = 0x100000002, .used = 4096, .rdev = {.specdata1 = 8, .specdata2 = 1},       \
+		.fsid = 0x1122334455667788, .fileid = 42, .atime = {.seconds = 1, .nseconds = 2},  \
+		.mtime = {3, 4}, .ctime = {                                                        \
 			5,                                                                         \
 			6                                                                          \
 		}                                                                                  \
@@ -77,12 +79,12 @@ struct vector {
 #define X_PRE "00000001 0000000000000007 00000008 00000009 0000000a 0000000b "
 #define V_WCC                                                                                      \
 	{                                                                                          \
-		V_PRE, V_POST                                                                      \
+		.before = V_PRE, .after = V_POST                                                   \
 	}
 #define X_WCC X_PRE X_POST
 #define V_NOWCC                                                                                    \
 	{                                                                                          \
-		{.attributes_follow = FALSE}, V_POST                                               \
+		.before = {.attributes_follow = FALSE}, .after = V_POST                            \
 	}
 #define X_NOWCC X_NO X_POST
 #define V_POSTFH                                                                                   \
@@ -111,6 +113,7 @@ struct vector {
 		1, 2, 3, 4, 5, 6, 7, 8                                                             \
 	}
 #define X_VERF "0102030405060708 "
+/* clang-format on */
 
 #define VALUE(T, ...) (xdrproc_t) xdr_##T, sizeof(T), &(const T)__VA_ARGS__
 #define ARGS(T, ...) #T "args", VALUE(T##args, {__VA_ARGS__})
@@ -126,7 +129,8 @@ static const struct vector nfs_args[] = {
     {ARGS(ACCESS3, V_FH, 0x3f), X_FH "0000003f"},
     {ARGS(READLINK3, V_FH), X_FH},
     {ARGS(READ3, V_FH, 0x100000000, 0x8000), X_FH "0000000100000000 00008000"},
-    {ARGS(WRITE3, V_FH, 0x200000001, 5, FILE_SYNC, {.len = 5, .base = "hello"}),
+    {ARGS(WRITE3, V_FH, 0x200000001, .count = 5, .stable = FILE_SYNC,
+	  .data = {.len = 5, .base = "hello"}),
      X_FH "0000000200000001 00000005 00000002 00000005", "68656c6c6f 000000"},
     {ARGS(CREATE3, V_WHERE, {UNCHECKED, {V_SATTR}}), X_WHERE "00000000" X_SATTR},
     {ARGS(CREATE3, V_WHERE, {GUARDED, {V_NOSATTR}}), X_WHERE "00000001" X_NOSATTR},
@@ -143,11 +147,11 @@ static const struct vector nfs_args[] = {
     {ARGS(MKNOD3, V_WHERE, {NF3REG}), X_WHERE "00000001"},
     {ARGS(REMOVE3, V_WHERE), X_WHERE},
     {ARGS(RMDIR3, V_WHERE), X_WHERE},
-    {ARGS(RENAME3, V_WHERE, {V_FH2, {4, "barr"}}), X_WHERE X_FH2 "00000004 62617272"},
+    {ARGS(RENAME3, .from = V_WHERE, .to = {V_FH2, {4, "barr"}}), X_WHERE X_FH2 "00000004 62617272"},
     {ARGS(LINK3, V_FH2, V_WHERE), X_FH2 X_WHERE},
     {ARGS(READDIR3, V_FH, 0x1112131415161718, VERF, 4096),
      X_FH "1112131415161718" X_VERF "00001000"},
-    {ARGS(READDIRPLUS3, V_FH, 0x1112131415161718, VERF, 4096, 32768),
+    {ARGS(READDIRPLUS3, V_FH, 0x1112131415161718, VERF, .dircount = 4096, .maxcount = 32768),
      X_FH "1112131415161718" X_VERF "00001000 00008000"},
     {ARGS(FSSTAT3, V_FH), X_FH},
     {ARGS(FSINFO3, V_FH), X_FH},
@@ -160,7 +164,8 @@ static const struct vector nfs_res[] = {
     {"GETATTR3res STALE", VALUE(GETATTR3res, {.status = NFS3ERR_STALE}), "00000046"},
     {OK(SETATTR3, V_WCC), X_NO X_WCC},
     {FAIL(SETATTR3, NFS3ERR_NOT_SYNC, V_WCC), "00002712" X_WCC},
-    {OK(LOOKUP3, V_FH2, V_POST, V_NOPOST), X_NO X_FH2 X_POST X_NO},
+    {OK(LOOKUP3, V_FH2, .obj_attributes = V_POST, .dir_attributes = V_NOPOST),
+     X_NO X_FH2 X_POST X_NO},
     {FAIL(LOOKUP3, NFS3ERR_NOENT, V_POST), "00000002" X_POST},
     {OK(ACCESS3, V_POST, 0x2d), X_NO X_POST "0000002d"},
     {FAIL(ACCESS3, NFS3ERR_BADHANDLE, V_NOPOST), "00002711" X_NO},
@@ -183,23 +188,27 @@ static const struct vector nfs_res[] = {
     {FAIL(REMOVE3, NFS3ERR_ACCES, V_WCC), "0000000d" X_WCC},
     {OK(RMDIR3, V_WCC), X_NO X_WCC},
     {FAIL(RMDIR3, NFS3ERR_NOTEMPTY, V_WCC), "00000042" X_WCC},
-    {OK(RENAME3, V_WCC, V_NOWCC), X_NO X_WCC X_NOWCC},
-    {FAIL(RENAME3, NFS3ERR_XDEV, V_NOWCC, V_WCC), "00000012" X_NOWCC X_WCC},
+    {OK(RENAME3, .fromdir_wcc = V_WCC, .todir_wcc = V_NOWCC), X_NO X_WCC X_NOWCC},
+    {FAIL(RENAME3, NFS3ERR_XDEV, .fromdir_wcc = V_NOWCC, .todir_wcc = V_WCC),
+     "00000012" X_NOWCC X_WCC},
     {OK(LINK3, V_POST, V_WCC), X_NO X_POST X_WCC},
     {FAIL(LINK3, NFS3ERR_MLINK, V_POST, V_WCC), "0000001f" X_POST X_WCC},
     {OK(READDIR3, V_POST, VERF, {.len = 8, .base = ""}), X_NO X_POST X_VERF, NULL, 1},
     {FAIL(READDIR3, NFS3ERR_BAD_COOKIE, V_POST), "00002713" X_POST},
     {OK(READDIRPLUS3, V_POST, VERF, {.len = 8, .base = ""}), X_NO X_POST X_VERF, NULL, 1},
     {FAIL(READDIRPLUS3, NFS3ERR_TOOSMALL, V_POST), "00002715" X_POST},
-    {OK(FSSTAT3, V_POST, 1, 2, 3, 4, 5, 0x600000007, 8),
+    {OK(FSSTAT3, V_POST, .tbytes = 1, .fbytes = 2, .abytes = 3, .tfiles = 4, .ffiles = 5,
+	.afiles = 0x600000007, .invarsec = 8),
      X_NO X_POST "0000000000000001 0000000000000002 0000000000000003 0000000000000004 "
 		 "0000000000000005 0000000600000007 00000008"},
     {FAIL(FSSTAT3, NFS3ERR_JUKEBOX, V_POST), "00002718" X_POST},
-    {OK(FSINFO3, V_POST, 1, 2, 3, 4, 5, 6, 7, 0x7fffffffffffffff, {0, 1}, 0x1b),
+    {OK(FSINFO3, V_POST, .rtmax = 1, .rtpref = 2, .rtmult = 3, .wtmax = 4, .wtpref = 5, .wtmult = 6,
+	.dtpref = 7, .maxfilesize = 0x7fffffffffffffff, .time_delta = {0, 1}, .properties = 0x1b),
      X_NO X_POST "00000001 00000002 00000003 00000004 00000005 00000006 00000007 "
 		 "7fffffffffffffff 00000000 00000001 0000001b"},
     {FAIL(FSINFO3, NFS3ERR_SERVERFAULT, V_POST), "00002716" X_POST},
-    {OK(PATHCONF3, V_POST, 32000, 255, TRUE, TRUE, FALSE, TRUE),
+    {OK(PATHCONF3, V_POST, .linkmax = 32000, .name_max = 255, .no_trunc = TRUE,
+	.chown_restricted = TRUE, .case_insensitive = FALSE, .case_preserving = TRUE),
      X_NO X_POST "00007d00 000000ff 00000001 00000001 00000000 00000001"},
     {FAIL(PATHCONF3, NFS3ERR_NOTSUPP, V_POST), "00002714" X_POST},
     {OK(COMMIT3, V_WCC, VERF), X_NO X_WCC X_VERF},
@@ -224,7 +233,15 @@ static const struct vector mount_res[] = {
      "00000000" X_FH "00000002 00000001 00000000"},
     {"mountres3 ACCES", VALUE(mountres3, {.fhs_status = MNT3ERR_ACCES}), "0000000d"},
     {"mountres3 NAMETOOLONG", VALUE(mountres3, {.fhs_status = MNT3ERR_NAMETOOLONG}), "0000003f"},
-    {"ppathcnf", VALUE(ppathcnf, {1, 2, 3, 4, 5, 6, 7, 0, {8, -1}}),
+    {"ppathcnf",
+     VALUE(ppathcnf, {.pc_link_max = 1,
+		      .pc_max_canon = 2,
+		      .pc_max_input = 3,
+		      .pc_name_max = 4,
+		      .pc_path_max = 5,
+		      .pc_pipe_buf = 6,
+		      .pc_vdisable = 7,
+		      .pc_mask = {8, -1}}),
      "00000001 00000002 00000003 00000004 00000005 00000006 00000007 00000000 00000008 ffffffff"},
     {"mountlist", VALUE(mountlist, {.len = 4, .base = ""}), "", NULL, 1},
     {"exports", VALUE(exports, {.len = 4, .base = ""}), "", NULL, 1},

@@ -91,8 +91,8 @@ larger(size_t a, size_t b)
 int
 rec_iov(struct rec *r, char *scratch, size_t size, struct iovec iov[2])
 {
-	/* a mark of which k bytes are known continues k bytes into scratch: what follows it is
-	 * aligned again */
+	/* a mark of which k bytes are known continues k bytes into scratch: then its record is
+	 * aligned */
 	size_t k = r->nmark < 4 ? r->nmark : 0;
 	int n = 0;
 
@@ -101,6 +101,8 @@ rec_iov(struct rec *r, char *scratch, size_t size, struct iovec iov[2])
 	if (r->buf && r->left) {
 		r->direct = smaller(r->left, r->cap - r->have);
 		iov[n++] = (struct iovec){r->buf + r->have, r->direct};
+		/* the buffer grows before the rest is read, which would only be copied from scratch
+		 */
 		if (r->direct < r->left)
 			return n;
 	}
