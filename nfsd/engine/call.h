@@ -2,54 +2,71 @@
 #ifndef CALL_H
 #define CALL_H
 /*
- * The contract between runtime, engine and protocol: one RPC call from complete record to encoded reply. The runtime makes a call, gives it a
- * record and a peer, and asks call_run() for a verdict; it knows no program numbers. A protocol offers a const table of rows; it knows no socket.
+ * The contract between runtime, engine and protocol: one RPC call from complete record to encoded
+ *reply. The runtime makes a call, gives it a record and a peer, and asks call_run() for a verdict;
+ *it knows no program numbers. A protocol offers a const table of rows; it knows no socket.
  *
- *	record --call_run--> CALL_REPLY: c->reply holds head, body, pad; send them, then call_reset()
- *	                     CALL_SLEEPS: nothing has happened; give the call to a worker, which runs it again with may_sleep
- *	                     CALL_DROP: no reply is owed        CALL_CLOSE: not RPC; close the connection
+ *	record --call_run--> CALL_REPLY: c->reply holds head, body, pad; send them, then
+ *call_reset() CALL_SLEEPS: nothing has happened; give the call to a worker, which runs it again
+ *with may_sleep CALL_DROP: no reply is owed        CALL_CLOSE: not RPC; close the connection
  *
  * What a call points to lives exactly as long as the call: record, arena, references, reply.
  */
-#include <netinet/in.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/socket.h>
 #include "arena.h"
 #include "cred.h"
 #include "export.h"
 #include "vfs.h"
 #include "wire.h"
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
 
 #define CALL_RECORD_INLINE 1024 /* records up to here are copied into the call */
 #define CALL_ARENA 6144
-#define CALL_HEAD 1024 /* encoded reply up to the bulk data: a bound for every row, checked at start */
+#define CALL_ARENA_ROW                                                                             \
+	1024 /* of which a row's arguments and result may take; the rest is for what its procedure \
+		allocates */
+#define CALL_HEAD                                                                                  \
+	1024 /* encoded reply up to the bulk data: a bound for every row, checked at start */
 #define CALL_OBJS 2
 
 enum call_verdict { CALL_REPLY, CALL_SLEEPS, CALL_DROP, CALL_CLOSE };
 
-/* Who is at the other end of a connection (or sent a datagram). Constant while calls run, but for `known`. */
+/* Who is at the other end of a connection (or sent a datagram). Constant while calls run, but for
+ * `known`. */
 struct peer {
 	struct sockaddr_storage addr;
-	char text[64];     /* address without port, for logs and the mount list */
-	uint16_t port;     /* host order */
-	bool local;        /* loopback or a Unix socket */
-	int known;         /* has shown a valid handle; atomic */
+	char text[64]; /* address without port, for logs and the mount list */
+	uint16_t port; /* host order */
+	bool local;    /* loopback or a Unix socket */
+	int known;     /* has shown a valid handle; atomic */
 };
 
-/* What every call may use; built once by main. */
+/* What every call may use; built once by main: engine_init(), then its fields, then
+ * engine_swap_table() for the first table. */
 struct engine {
+	pthread_mutex_t lock;	    /* table */
+	struct export_table *table; /* the current one: taken with engine_table() */
 	const struct vfs *vfs;
 	const struct handle_key *key;
 	struct store *store;
-	struct export_table *table; /* the current one: taken with engine_table() */
-	const struct program *const *programs; /* NULL-terminated */
-	uint64_t verifier;          /* of this instance (writes, later) */
+	const struct program *const *programs; /* NULL-terminated: call_programs, but for tests */
+	uint64_t verifier;		       /* of this instance (writes, later) */
 	bool unprivileged;
 };
-struct export_table *engine_table(struct engine *); /* a reference */
+/* programs = call_programs, no table, everything else zero. engine_fini() drops the table. */
+void engine_init(struct engine *);
+void engine_fini(struct engine *);
+struct export_table *engine_table(struct engine *); /* a reference, NULL while there is no table */
 void engine_swap_table(struct engine *, struct export_table *); /* takes over the reference given */
+/*
+ * At start: do the rows of all programs fit (arguments and result into the arena, encoded result
+ * into the head)? 0, or EINVAL with "program version procedure: what" in err.
+ */
+int engine_check(const struct engine *, char *err, size_t errlen);
 
 struct call {
 	/* set by the runtime before call_run */
@@ -57,40 +74,55 @@ struct call {
 	struct peer *peer;
 	struct vfs_batch *batch; /* NULL in a worker */
 	bool may_sleep;
-	bool copy;               /* READ must not splice (rebuild) */
-	int pipe[2];             /* worker: a drained pipe READ may fill, [0] = -1 none; taken when the reply's body is this pipe */
-	const char *rec;         /* the complete record, without marks */
+	bool copy; /* READ must not splice (rebuild) */
+	/*
+	 * Worker: a drained pipe READ may fill, [0] = -1 none. It stays the runtime's. It was
+	 * filled if body.off == -1 and body.fd == pipe[0]; after any other outcome look (FIONREAD)
+	 * before it is used again.
+	 */
+	int pipe[2];
+	const char *rec; /* the complete record, without marks */
 	size_t reclen;
-	uint64_t born_ns;        /* when the record was complete (CLOCK_MONOTONIC) */
+	uint64_t born_ns; /* when the record was complete (CLOCK_MONOTONIC) */
 
 	/* the engine's, while it runs */
 	uint32_t xid;
-	const struct row *row;
+	const struct row *row; /* after call_run too; NULL: refused before a procedure was known */
 	struct export_table *table;
 	const struct export_client *rule; /* of the first handle's export */
-	struct cred cred;        /* squashed by that rule */
+	struct cred
+	    cred; /* as claimed (uid and gid -1 for AUTH_NONE), then squashed by that rule */
 	uint32_t claimed_uid, claimed_gid, flavor;
-	struct obj *obj[CALL_OBJS]; /* resolved handles, referenced */
-	void *args, *res;        /* in the arena */
+	struct obj *obj[CALL_OBJS]; /* resolved handles, referenced; like table and rule gone when
+				       call_run returns */
+	void *args, *res;	    /* in the arena */
 	struct arena arena;
 
 	/* the reply */
-	payload body;            /* bulk data after the head: memory, (fd, off), or a full pipe; len 0: none */
-	void *body_mem;          /* buf_take()n memory behind body, returned by call_reset */
+	payload body; /* bulk data after the head: memory, (fd, off), or a full pipe; len 0: none */
+	void *body_mem; /* buf_take()n memory behind body, returned by call_reset; NULL: it lies in
+			   the arena */
 	size_t body_cap;
-	struct obj *body_obj;    /* what body.fd belongs to, referenced */
-	size_t headlen;          /* bytes of head: record mark, RPC header, encoded result */
-	unsigned pad;            /* 0-3 zero bytes after the body */
-	bool failed;             /* RPC or NFS status was not success (counters) */
+	struct obj *body_obj; /* what body.fd belongs to, referenced */
+	size_t headlen;	      /* bytes of head: record mark, RPC header, encoded result */
+	unsigned pad;	      /* 0-3 zero bytes after the body */
+	bool failed;	      /* RPC or NFS status was not success (counters) */
 	char head[CALL_HEAD] __attribute__((aligned(8)));
 	char arena_mem[CALL_ARENA] __attribute__((aligned(16)));
 	char rec_mem[CALL_RECORD_INLINE] __attribute__((aligned(8)));
 };
 
-/* A call is one big recycled block: call_init() once per block, call_reset() after each use (drops every reference and buffer). */
+/* A call is one big recycled block: call_init() once per block, call_reset() after each use (drops
+ * every reference and buffer). */
 void call_init(struct call *, struct engine *);
 void call_reset(struct call *);
-/* See the picture above. Runs again from scratch each time it is called for the same record. */
+/*
+ * See the picture above. Runs again from scratch each time it is called for the same record; what
+ * an earlier run of it acquired is released first, and CALL_SLEEPS, CALL_DROP and CALL_CLOSE leave
+ * nothing acquired. A record that is no RPC call is CALL_CLOSE (a datagram: drop it). Bytes after
+ * the arguments are ignored: they lie within the record, nothing looks at them, and some clients
+ * pad.
+ */
 enum call_verdict call_run(struct call *);
 /* Bytes of the whole reply. */
 static inline size_t
@@ -104,21 +136,28 @@ call_reply_len(const struct call *c)
 enum row_need { NEED_NONE, NEED_ANY, NEED_FILE, NEED_DIR, NEED_LINK };
 enum row_fail { FAIL_NOTHING, FAIL_POST, FAIL_WCC, FAIL_WCC2, FAIL_POST_WCC };
 
+#define ESYSTEM                                                                                    \
+	4001 /* no memory for a result that has no status to say so with: the reply is SYSTEM_ERR  \
+		(see ESLEEP) */
+
 /* One procedure. */
 struct row {
-	const char *name;     /* metrics, traces */
+	const char *name;			 /* metrics, traces */
 	int (*args_xdr)(void *xdrs, void *args); /* NULL: void */
 	int (*res_xdr)(void *xdrs, void *res);
 	size_t args_size, res_size, arm; /* arm: offset of the result union */
-	enum row_need need;   /* type of the first handle; ANY: any type */
-	size_t fh2;           /* offset of a second handle in args, 0: none */
-	bool writes;          /* needs a writable export */
-	bool keep;            /* result is kept for duplicates (not idempotent) */
-	bool sleeps;          /* never on a loop */
-	bool anyone;          /* needs no AUTH_SYS credential (NULL, MOUNT's queries) */
-	enum row_fail fail;   /* what a failed result carries */
-	unsigned stat;        /* index into the counters */
-	int (*fn)(struct call *); /* 0 = success, else the protocol's status, or ESLEEP; args and res are set */
+	size_t
+	    head; /* the most bytes the encoded result takes, bulk data apart; checked at start */
+	enum row_need need;	  /* type of the first handle; ANY: any type */
+	size_t fh2;		  /* offset of a second handle in args, 0: none */
+	bool writes;		  /* needs a writable export */
+	bool keep;		  /* result is kept for duplicates (not idempotent) */
+	bool sleeps;		  /* never on a loop */
+	bool anyone;		  /* needs no AUTH_SYS credential (NULL, MOUNT's queries) */
+	enum row_fail fail;	  /* what a failed result carries */
+	unsigned stat;		  /* index into the counters */
+	int (*fn)(struct call *); /* 0 = success, else the protocol's status, or ESLEEP, ESYSTEM;
+				     args and res are set */
 };
 
 struct program {
@@ -127,8 +166,12 @@ struct program {
 	const struct row *(*rows)(uint32_t version, unsigned *n);
 	/* Before fn: resolve handles, permit. 0, a status, or ESLEEP. May be NULL. */
 	int (*begin)(struct call *);
-	/* After fn: put the status into res and, on failure, what the row's fail arm carries. */
-	void (*end)(struct call *, int status);
+	/* After fn: put the status into res and, on failure, what the row's fail arm carries. 0 or
+	 * ESLEEP. */
+	int (*end)(struct call *, int status);
 };
+
+/* What this server speaks, NULL-terminated; defined by the protocols. */
+extern const struct program *const call_programs[];
 
 #endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One RPC call from record to encoded reply, in the order of RFC 5531 section 9: is it a call, are
+ * its RPC version and credential acceptable, does the program, the version, the procedure exist, do
+ * the arguments decode. Each no has its exact reply, and only what passed all of them meets a
+ * protocol. From there on a failure is the protocol's own status inside an accepted reply, or
+ * SYSTEM_ERR when this server itself is at fault.
+ *
+ * Everything the call needs lives in the call: decoding, running and encoding allocate nothing. A
+ * run holds references (table, objects) only until it ends; what outlives it is the reply: head,
+ * body, and the object the body is spliced from.
+ */
+#include "call.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "buf.h"
+#include "log.h"
+#include "rpc.h"
+#include "stat.h"
+
+void
+engine_init(struct engine *e)
+{
+	*e = (struct engine){.lock = PTHREAD_MUTEX_INITIALIZER, .programs = call_programs};
+}
+
+void
+engine_fini(struct engine *e)
+{
+	engine_swap_table(e, NULL);
+}
+
+struct export_table *
+engine_table(struct engine *e)
+{
+	struct export_table *t;
+
+	/* pointer and count must be read together, or a swap could free the table in between */
+	pthread_mutex_lock(&e->lock);
+	t = e->table ? export_table_ref(e->table) : NULL;
+	pthread_mutex_unlock(&e->lock);
+	return t;
+}
+
+void
+engine_swap_table(struct engine *e, struct export_table *t)
+{
+	struct export_table *old;
+
+	pthread_mutex_lock(&e->lock);
+	old = e->table;
+	e->table = t;
+	pthread_mutex_unlock(&e->lock);
+	if (old)
+		export_table_put(old);
+}
+
+static const char *
+row_fault(const struct row *row)
+{
+	if (row->args_size + row->res_size > CALL_ARENA_ROW)
+		return "arguments and result are larger than CALL_ARENA_ROW";
+	if (RPC_HEAD + row->head > CALL_HEAD)
+		return "the encoded result is larger than CALL_HEAD";
+	if (!row->fn || !row->name || row->stat >= STAT_ROWS)
+		return "the row has no function, name or counter";
+	return NULL;
+}
+
+int
+engine_check(const struct engine *e, char *err, size_t errlen)
+{
+	for (const struct program *const *p = e->programs; *p; p++)
+		for (uint32_t v = (*p)->low; v <= (*p)->high; v++) {
+			unsigned n = 0;
+			const struct row *rows = (*p)->rows(v, &n);
+
+			for (unsigned i = 0; rows && i < n; i++) {
+				const char *fault = row_fault(&rows[i]);
+
+				if (!fault)
+					continue;
+				snprintf(err, errlen, "program %u version %u procedure %u: %s",
+					 (*p)->number, v, i, fault);
+				return EINVAL;
+			}
+		}
+	return 0;
+}
+
+static const payload no_body = {.len = 0, .fd = -1, .off = 0, .base = NULL};
+
+/* What a run holds while it runs. */
+static void
+let_go(struct call *c)
+{
+	for (unsigned i = 0; i < CALL_OBJS; i++) {
+		if (c->obj[i])
+			obj_put(c->engine->vfs->files, c->obj[i]);
+		c->obj[i] = NULL;
+	}
+	if (c->table)
+		export_table_put(c->table);
+	c->table = NULL;
+	c->rule = NULL;
+	c->args = c->res = NULL;
+}
+
+static void
+drop_body(struct call *c)
+{
+	buf_give(c->body_mem, c->body_cap);
+	c->body_mem = NULL;
+	c->body_cap = 0;
+	if (c->body_obj)
+		obj_put(c->engine->vfs->files, c->body_obj);
+	c->body_obj = NULL;
+	c->body = no_body;
+	c->pad = 0;
+}
+
+static void
+forget_run(struct call *c)
+{
+	let_go(c);
+	drop_body(c);
+	arena_init(&c->arena, c->arena_mem, sizeof c->arena_mem);
+	c->row = NULL;
+	c->headlen = 0;
+	c->failed = false;
+}
+
+void
+call_init(struct call *c, struct engine *e)
+{
+	memset(c, 0,
+	       offsetof(struct call, head)); /* the buffers are written before they are read */
+	c->engine = e;
+	c->pipe[0] = c->pipe[1] = -1;
+	c->body = no_body;
+}
+
+void
+call_reset(struct call *c)
+{
+	struct engine *e = c->engine;
+
+	forget_run(c);
+	call_init(c, e);
+}
+
+/* The reply is a refusal of n bytes in c->head. */
+static enum call_verdict
+refused(struct call *c, size_t n)
+{
+	drop_body(c);
+	c->headlen = n;
+	c->failed = true;
+	stat_inc(ST_RPC_REFUSED);
+	return CALL_REPLY;
+}
+
+static enum call_verdict
+refused_with(struct call *c, enum accept_stat why)
+{
+	return refused(c, rpc_accepted(c->head, c->xid, why));
+}
+
+/* This server, not the caller, is at fault. */
+static enum call_verdict
+system_err(struct call *c, const char *why)
+{
+	static struct log_limit limit = {.burst = 5};
+
+	if (log_may(&limit))
+		log_error("call %s from %s: %s; answered SYSTEM_ERR", c->row->name, c->peer->text,
+			  why);
+	return refused_with(c, SYSTEM_ERR);
+}
+
+static const struct program *
+find_program(const struct engine *e, uint32_t number)
+{
+	for (const struct program *const *p = e->programs; *p; p++)
+		if ((*p)->number == number)
+			return *p;
+	return NULL;
+}
+
+static const struct row *
+find_rows(const struct program *p, uint32_t version, unsigned *n)
+{
+	return version < p->low || version > p->high ? NULL : p->rows(version, n);
+}
+
+/* The identity as claimed. AUTH_NONE claims none: uid and gid -1, which no rule lets act but as its
+ * anonymous user. */
+static void
+take_claim(struct call *c, const struct rpc_call *rc)
+{
+	bool sys = rc->flavor == AUTH_SYS;
+
+	c->flavor = rc->flavor;
+	c->claimed_uid = sys ? rc->sys.uid : UINT32_MAX;
+	c->claimed_gid = sys ? rc->sys.gid : UINT32_MAX;
+	c->cred = (struct cred){.uid = c->claimed_uid, .gid = c->claimed_gid};
+	for (uint32_t i = 0; i < rc->sys.ngids && i < CRED_GROUPS_MAX; i++)
+		c->cred.groups[c->cred.ngroups++] = rc->sys.gids[i];
+}
+
+/* The result behind the accepted header, then the record mark over everything. */
+static enum call_verdict
+encode(struct call *c)
+{
+	XDR x;
+	size_t n = rpc_accepted(c->head, c->xid, SUCCESS);
+
+	if (c->failed)
+		drop_body(c); /* of a procedure that failed half-way */
+	xdrmem_create(&x, c->head + n, (u_int)(sizeof c->head - n), XDR_ENCODE);
+	if (c->row->res_xdr && !c->row->res_xdr(&x, c->res))
+		return system_err(c, "the result does not fit the reply's head");
+	c->headlen = n + xdr_getpos(&x);
+	c->pad = (unsigned)wire_pad(c->body.len);
+	rpc_set_mark(c->head, call_reply_len(c));
+	return CALL_REPLY;
+}
+
+/* begin, the procedure, end. 0: the result stands, whatever its status; ESLEEP; ESYSTEM. */
+static int
+work(struct call *c, const struct program *prog)
+{
+	int status = prog->begin ? prog->begin(c) : 0;
+
+	if (status == 0)
+		status = c->row->fn(c);
+	if (status == ESLEEP || status == ESYSTEM)
+		return status;
+	c->failed = status != 0;
+	return prog->end ? prog->end(c, status) : 0;
+}
+
+static enum call_verdict
+serve(struct call *c, const struct program *prog, size_t args_off)
+{
+	const struct row *row = c->row;
+	XDR x;
+	int e;
+
+	c->args = arena_alloc(&c->arena, row->args_size);
+	c->res = arena_alloc(&c->arena, row->res_size);
+	if (!c->args || !c->res)
+		return system_err(c, "arguments and result do not fit the arena");
+	/* the cast drops a const: decoding writes nothing to the record */
+	xdrmem_create(&x, (char *)(uintptr_t)c->rec + args_off, (u_int)(c->reclen - args_off),
+		      XDR_DECODE);
+	if (row->args_xdr && !row->args_xdr(&x, c->args))
+		return refused_with(c, GARBAGE_ARGS);
+	c->table = engine_table(c->engine);
+	if (!c->table)
+		return system_err(c, "no exports are loaded");
+	e = work(c, prog);
+	if (e == 0)
+		return encode(c);
+	if (e == ESYSTEM)
+		return system_err(c, "no memory");
+	if (c->may_sleep) /* the same answer for ever: never promise it to a worker again */
+		return system_err(c, "a worker was told to sleep elsewhere");
+	drop_body(c);
+	return CALL_SLEEPS;
+}
+
+enum call_verdict
+call_run(struct call *c)
+{
+	const struct program *prog;
+	const struct row *rows;
+	struct rpc_call rc;
+	enum rpc_verdict v;
+	enum call_verdict verdict;
+	unsigned n = 0;
+
+	forget_run(c);
+	v = rpc_decode(c->rec, c->reclen, &rc);
+	if (v == RPC_DROP)
+		return CALL_CLOSE;
+	c->xid = rc.xid;
+	if (v != RPC_OK)
+		return refused(c, rpc_refuse(c->head, &rc, v));
+	prog = find_program(c->engine, rc.prog);
+	if (!prog)
+		return refused_with(c, PROG_UNAVAIL);
+	rows = find_rows(prog, rc.vers, &n);
+	if (!rows)
+		return refused(c, rpc_prog_mismatch(c->head, c->xid, prog->low, prog->high));
+	if (rc.proc >= n)
+		return refused_with(c, PROC_UNAVAIL);
+	c->row = &rows[rc.proc];
+	if (rc.flavor != AUTH_SYS && !c->row->anyone)
+		return refused(c, rpc_auth_error(c->head, c->xid, AUTH_TOOWEAK));
+	if (c->row->sleeps && !c->may_sleep)
+		return CALL_SLEEPS;
+	take_claim(c, &rc);
+	verdict = serve(c, prog, rc.args_off);
+	let_go(c);
+	return verdict;
+}

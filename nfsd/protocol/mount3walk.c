@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From the path of a MNT to a directory. Only the export's own path is trusted: what lies below is
+ * walked like any client would walk it, component by component, as the squashed caller. A server
+ * that resolves the whole path as itself hands out subtrees which the caller could never reach
+ * (CVE-2025-12801).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "log.h"
+#include "mount3proc.h"
+#include "permit.h"
+
+/* The next component of *p, or NULL at the end; slashes and "." are stepped over. */
+static const char *
+component(const char **p, size_t *len)
+{
+	for (;;) {
+		*p += strspn(*p, "/");
+		*len = strcspn(*p, "/");
+		if (*len == 0)
+			return NULL;
+		*p += *len;
+		if (*len != 1 || (*p)[-1] != '.')
+			return *p - *len;
+	}
+}
+
+int
+mount3_path(struct call *c, const dirpath *dir, const char **path)
+{
+	const char *rest, *name;
+	size_t len, n = 0;
+	char *text, *out;
+
+	if (dir->len > MNTPATHLEN)
+		return ENAMETOOLONG;
+	if (dir->len == 0 || dir->s[0] != '/' || memchr(dir->s, 0, dir->len))
+		return EINVAL;
+	text = arena_alloc(&c->arena, dir->len + 1);
+	out = arena_alloc(&c->arena, dir->len + 1);
+	if (!text || !out)
+		return ENOMEM;
+	memcpy(text, dir->s, dir->len);
+	for (rest = text; (name = component(&rest, &len));) {
+		if (len == 2 && memcmp(name, "..", 2) == 0)
+			return EINVAL;
+		out[n++] = '/';
+		memcpy(out + n, name, len);
+		n += len;
+	}
+	if (n == 0)
+		out[n++] = '/';
+	*path = out;
+	return 0;
+}
+
+static int
+not_exported(const struct call *c, const char *path)
+{
+	static struct log_limit limit = {.burst = 10};
+	char text[128];
+
+	if (log_may(&limit))
+		log_warn("refused %s mounting %s: nothing is exported at or above that path",
+			 c->peer->text, log_text(text, sizeof text, path, strlen(path)));
+	return EACCES;
+}
+
+/* One step down; the former directory's reference goes. */
+static int
+step(struct call *c, const char *name, size_t len)
+{
+	struct vfs_ctx ctx = {c->engine->vfs, &c->cred, c->batch, c->may_sleep};
+	struct obj *child = NULL;
+	struct stat st;
+	int e = vfs_lookup(&ctx, c->obj[0], name, len, &child, &st);
+
+	if (e != 0)
+		return e;
+	obj_put(c->engine->vfs->files, c->obj[0]);
+	c->obj[0] = child;
+	return 0;
+}
+
+int
+mount3_walk(struct call *c, const char *path, struct obj **dir)
+{
+	const char *rest, *name;
+	struct vfs_ctx ctx = {c->engine->vfs, &c->cred, c->batch, c->may_sleep};
+	struct export *ex = export_by_path(c->table, path, &rest);
+	struct handle h;
+	size_t len;
+	int e;
+
+	if (!ex)
+		return not_exported(c, path);
+	e = permit(c, ex);
+	if (e == 0)
+		e = handle_parse(c->engine->key, &ex->root, &h);
+	if (e == 0)
+		e = vfs_object(&ctx, ex, &ex->root, &h, &c->obj[0]);
+	while (e == 0 && (name = component(&rest, &len)))
+		e = step(c, name, len);
+	if (e == 0 && c->obj[0]->type != S_IFDIR)
+		e = ENOTDIR;
+	*dir = c->obj[0];
+	return e;
+}
