@@ -125,35 +125,53 @@ on_again(struct ev_loop *ev, ev_timer *w, int revents)
 		ev_io_start(ev, &ln->io[i]);
 }
 
-static int
-bind_one(const struct addrinfo *ai, uint16_t port, bool dual, char *err, size_t errlen)
+static const char *
+bind_remedy(int e)
 {
-	struct sockaddr_storage sa = {0};
+	switch (e) {
+	case EADDRINUSE:
+		return "; another server (the kernel's nfsd, another spliced?) has it: stop that, "
+		       "or choose -p PORT";
+	case EACCES:
+		return "; ports below 1024 need root or CAP_NET_BIND_SERVICE";
+	case EADDRNOTAVAIL:
+		return "; this machine has no such address: see ip addr";
+	default:
+		return "";
+	}
+}
+
+static void
+set_port(struct sockaddr_storage *sa, uint16_t port)
+{
+	if (sa->ss_family == AF_INET6)
+		((struct sockaddr_in6 *)sa)->sin6_port = htons(port);
+	else
+		((struct sockaddr_in *)sa)->sin_port = htons(port);
+}
+
+/* A listening socket, or -1 with errno and a sentence. */
+static int
+bind_one(const struct conf_addr *a, uint16_t port, bool dual, char *err, size_t errlen)
+{
+	struct sockaddr_storage sa = a->addr;
 	char text[INET6_ADDRSTRLEN] = "";
 	int on = 1, off = 0;
-	int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int fd = socket(sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-	memcpy(&sa, ai->ai_addr, ai->ai_addrlen);
-	if (ai->ai_family == AF_INET6)
-		((struct sockaddr_in6 *)&sa)->sin6_port = htons(port);
-	else
-		((struct sockaddr_in *)&sa)->sin_port = htons(port);
+	set_port(&sa, port);
 	if (fd >= 0) {
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-		if (ai->ai_family == AF_INET6)
+		if (sa.ss_family == AF_INET6)
 			setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, dual ? &off : &on, sizeof on);
-		if (bind(fd, (struct sockaddr *)&sa, ai->ai_addrlen) == 0 &&
-		    listen(fd, BACKLOG) == 0)
+		if (bind(fd, (struct sockaddr *)&sa, a->len) == 0 && listen(fd, BACKLOG) == 0)
 			return fd;
 	}
 	int e = errno;
 
-	getnameinfo(ai->ai_addr, ai->ai_addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST);
+	getnameinfo((struct sockaddr *)&sa, a->len, text, sizeof text, NULL, 0, NI_NUMERICHOST);
 	snprintf(err, errlen, "cannot listen on %s port %u: %s%s", text, port, strerror(e),
-		 e == EADDRINUSE ? "; another server (the kernel's nfsd, another spliced?) has it: "
-				   "stop that, or choose -p PORT"
-		 : e == EACCES	 ? "; ports below 1024 need root or CAP_NET_BIND_SERVICE"
-				 : "");
+		 bind_remedy(e));
 	if (fd >= 0)
 		close(fd);
 	errno = e;
@@ -173,35 +191,37 @@ port_of(int fd)
 }
 
 static bool
-add_address(struct listener *ln, const char *text, uint16_t *port, bool dual, char *err,
+add_address(struct listener *ln, const struct conf_addr *a, uint16_t *port, bool dual, char *err,
 	    size_t errlen)
 {
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
-				 .ai_flags = AI_PASSIVE | AI_NUMERICSERV},
-			*list;
-	int e = getaddrinfo(text, "0", &hints, &list);
-
-	if (e != 0) {
-		snprintf(err, errlen, "-a %s: %s; give an address of this machine", text,
-			 gai_strerror(e));
+	if (ln->n == MAX_SOCKETS) {
+		snprintf(err, errlen, "more than %d addresses to listen on", MAX_SOCKETS);
 		return false;
 	}
-	for (const struct addrinfo *ai = list; ai; ai = ai->ai_next) {
-		int fd = ln->n < MAX_SOCKETS ? bind_one(ai, *port, dual, err, errlen) : -1;
+	int fd = bind_one(a, *port, dual, err, errlen);
 
-		if (ln->n == MAX_SOCKETS)
-			snprintf(err, errlen, "more than %d addresses to listen on", MAX_SOCKETS);
-		if (fd < 0) {
-			freeaddrinfo(list);
-			return false;
-		}
-		*port = port_of(fd);
-		ev_io_init(&ln->io[ln->n], on_accept, fd, EV_READ);
-		ln->io[ln->n].data = ln;
-		ev_io_start(ln->ev, &ln->io[ln->n++]);
-	}
-	freeaddrinfo(list);
+	if (fd < 0)
+		return false;
+	*port = port_of(fd);
+	ev_io_init(&ln->io[ln->n], on_accept, fd, EV_READ);
+	ln->io[ln->n].data = ln;
+	ev_io_start(ln->ev, &ln->io[ln->n++]);
 	return true;
+}
+
+/* No address given: everywhere. One dual-stack socket, or IPv4 alone where IPv6 is off. */
+static bool
+add_everywhere(struct listener *ln, uint16_t *port, char *err, size_t errlen)
+{
+	struct conf_addr any6 = {.len = sizeof(struct sockaddr_in6)},
+			 any4 = {.len = sizeof(struct sockaddr_in)};
+
+	any6.addr.ss_family = AF_INET6;
+	any4.addr.ss_family = AF_INET;
+	if (add_address(ln, &any6, port, true, err, errlen))
+		return true;
+	return (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL) &&
+	       add_address(ln, &any4, port, false, err, errlen);
 }
 
 void
@@ -218,7 +238,7 @@ listener_free(struct listener *ln)
 }
 
 struct listener *
-listener_new(struct ev_loop *ev, const char *const *addrs, size_t n, uint16_t *port,
+listener_new(struct ev_loop *ev, const struct conf_addr *addrs, size_t n, uint16_t *port,
 	     struct loop *const *loops, unsigned nloops, char *err, size_t errlen)
 {
 	struct listener *ln = calloc(1, sizeof *ln);
@@ -236,12 +256,9 @@ listener_new(struct ev_loop *ev, const char *const *addrs, size_t n, uint16_t *p
 	ev_timer_init(&ln->again, on_again, 0., 1.);
 	ln->again.data = ln;
 	for (size_t i = 0; ok && i < n; i++)
-		ok = add_address(ln, addrs[i], port, false, err, errlen);
-	if (n == 0) { /* everywhere: one dual-stack socket, or IPv4 alone where IPv6 is off */
-		ok = add_address(ln, "::", port, true, err, errlen);
-		if (!ok && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL))
-			ok = add_address(ln, "0.0.0.0", port, false, err, errlen);
-	}
+		ok = add_address(ln, &addrs[i], port, false, err, errlen);
+	if (n == 0)
+		ok = add_everywhere(ln, port, err, errlen);
 	if (!ok) {
 		listener_free(ln);
 		return NULL;

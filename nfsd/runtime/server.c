@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "server.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "log.h"
+#include "vdir.h"
+
+/* Each object may take two descriptors and each connection one: take all the limit that we may
+ * have. */
+static void
+raise_limits(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
+		r.rlim_cur = r.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &r); /* if not: fewer cached objects */
+	}
+}
+
+static int
+open_state(struct server *s)
+{
+	char err[512] = "";
+
+	kernel_probe(&s->kernel, s->conf->statedir);
+	if (s->kernel.missing[0])
+		log_info("this kernel or these capabilities lack: %s; the server does without",
+			 s->kernel.missing);
+	if (ident_init(&s->ident, s->conf->statedir, err, sizeof err) != 0 ||
+	    handle_key_load(&s->key, s->conf->statedir, err, sizeof err) != 0 ||
+	    !(s->store = store_open(s->conf->statedir, err, sizeof err))) {
+		log_error("%s", err);
+		return 1;
+	}
+	s->resolve = (struct resolve){.key = &s->key, .store = s->store};
+	return 0;
+}
+
+/* The table of the DIRs of the command line; NULL after saying every error. */
+static struct export_table *
+make_table(struct server *s)
+{
+	const struct conf *c = s->conf;
+	struct export_env env = {.kernel = &s->kernel,
+				 .key = &s->key,
+				 .store = s->store,
+				 .unprivileged = !s->ident.can_switch};
+	struct export_spec *spec = calloc(c->ndirs ? c->ndirs : 1, sizeof *spec);
+	char err[8192] = "";
+	struct export_table *t = NULL;
+
+	for (size_t i = 0; spec && i < c->ndirs; i++)
+		spec[i] = (struct export_spec){
+		    .path = c->dirs[i], .options = c->options, .clients = c->clients};
+	if (spec)
+		t = export_table_make(&env, spec, c->ndirs, err, sizeof err);
+	free(spec);
+	for (char *line = strtok(err, "\n"); line; line = strtok(NULL, "\n"))
+		log_error("%s", line);
+	return t;
+}
+
+static int
+open_exports(struct server *s)
+{
+	char err[512] = "";
+	struct export_table *t = make_table(s);
+
+	if (!t)
+		return 1;
+	engine_init(&s->engine);
+	engine_swap_table(&s->engine, t);
+	if (ident_narrow(&s->ident, err, sizeof err) != 0) {
+		log_error("%s", err);
+		return 1;
+	}
+	return 0;
+}
+
+static int
+open_engine(struct server *s)
+{
+	char err[512] = "";
+
+	s->files = files_new(&s->resolve, &s->ident, 0);
+	if (!s->files) {
+		log_error("out of memory");
+		return 1;
+	}
+	s->vfs = (struct vfs){.files = s->files,
+			      .ident = &s->ident,
+			      .kernel = &s->kernel,
+			      .resolve = &s->resolve,
+			      .splice_from = s->conf->splice_from};
+	s->engine.vfs = &s->vfs;
+	s->engine.key = &s->key;
+	s->engine.store = s->store;
+	s->engine.unprivileged = !s->ident.can_switch;
+	if (getrandom(&s->engine.verifier, sizeof s->engine.verifier, 0) < 0)
+		s->engine.verifier = (uint64_t)getpid() << 32 | (uint64_t)s->started;
+	if (engine_check(&s->engine, err, sizeof err) != 0) {
+		log_error("internal error: %s", err);
+		return 1;
+	}
+	return 0;
+}
+
+static int
+open_runtime(struct server *s)
+{
+	s->pool = pool_new(s->conf->workers);
+	if (!s->pool) {
+		log_error("cannot start workers: %s", strerror(errno));
+		return 1;
+	}
+	for (; s->nloops < s->conf->loops; s->nloops++) {
+		s->loops[s->nloops] = loop_new(&s->engine, s->pool, s->nloops);
+		if (!s->loops[s->nloops]) {
+			log_error("cannot start loop %u of %u: %s", s->nloops + 1, s->conf->loops,
+				  strerror(errno));
+			return 1;
+		}
+	}
+	return 0;
+}
+
+static int
+open_port(struct server *s)
+{
+	char err[512] = "";
+
+	s->port = s->conf->port;
+	s->listener = listener_new(s->ev, s->conf->addrs, s->conf->naddrs, &s->port, s->loops,
+				   s->nloops, err, sizeof err);
+	if (!s->listener) {
+		log_error("%s", err);
+		return 1;
+	}
+	return 0;
+}
+
+int
+server_start(struct server *s, const struct conf *conf)
+{
+	int (*const steps[])(struct server *) = {open_state, open_exports, open_engine,
+						 open_runtime, open_port};
+	int rc = 0;
+
+	memset(s, 0, sizeof *s);
+	s->conf = conf;
+	s->ev = ev_default_loop(0);
+	s->started = ev_time();
+	raise_limits();
+	budget_set_limit(budget_default());
+	for (size_t i = 0; rc == 0 && i < sizeof steps / sizeof *steps; i++)
+		rc = steps[i](s);
+	return rc;
+}
+
+void
+server_stop(struct server *s, double seconds)
+{
+	if (s->listener)
+		listener_free(s->listener);
+	for (unsigned i = 0; i < s->nloops; i++)
+		loop_stop(s->loops[i], seconds);
+	for (unsigned i = 0; i < s->nloops; i++)
+		loop_join(s->loops[i]);
+	if (s->pool)
+		pool_free(s->pool);
+	if (s->engine.table)
+		engine_fini(&s->engine);
+	if (s->files)
+		files_free(s->files);
+	vdir_free_cache();
+	if (s->store)
+		store_close(s->store);
+	buf_trim();
+}
