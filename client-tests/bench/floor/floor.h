@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef FLOOR_H
+#define FLOOR_H
+/*
+ * floor answers NFSv3 calls with no NFS work behind them: every reply is prepared, only xid, count
+ * and eof are patched. What it costs is the price of the wire alone, the limit that a server with
+ * the same batching can come near to but not pass.
+ *
+ * A wake-up reads up to 256 KiB of calls, answers all complete ones and flushes once; --batch
+ * bounds the reply bytes of a flush.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define READ_MAX (1u << 20) /* rtmax */
+#define INPUT_MAX (256u << 10)
+#define BATCH_CALLS 320 /* three iovecs each stay below IOV_MAX */
+#define HEAD_MAX 320	/* longest reply without data */
+
+enum mode { MODE_HOT, MODE_SENDFILE, MODE_PIPE };
+
+/* The file that every READ reads, and how. */
+struct served {
+	enum mode mode;
+	int fd;
+	uint64_t size;
+	uint8_t
+	    *hot; /* MODE_HOT: READ_MAX bytes, the beginning of the file whatever offset is asked */
+	int pipe[2]; /* MODE_PIPE */
+};
+
+/* One reply: head in the batch's memory, then `data` bytes of file from `offset`, then pad. */
+struct answer {
+	const uint8_t *head;
+	uint32_t head_len;
+	uint32_t data;
+	uint64_t offset;
+};
+
+/* Replies that will leave together. */
+struct batch {
+	struct answer answer[BATCH_CALLS];
+	unsigned n;
+	size_t bytes; /* on the wire */
+	uint8_t memory[BATCH_CALLS * HEAD_MAX];
+	size_t used;
+};
+
+static inline uint32_t
+pad_of(uint32_t n)
+{
+	return (4 - (n & 3)) & 3;
+}
+
+/* answer.c */
+
+struct prepared {
+	uint8_t head[HEAD_MAX];
+	uint32_t len; /* 0: no such procedure */
+};
+
+#define NFS_PROCS 22
+/* Replies ready but for the xid; built once from the file's attributes. */
+struct replies {
+	struct prepared nfs[NFS_PROCS];
+	struct prepared getattr_root;
+	struct prepared mnt, empty, unavailable, no_program;
+};
+
+void replies_prepare(struct replies *r, const struct served *s);
+/* Answers one call: record of len bytes without its mark. False when the bytes are no call that we
+ * understand. */
+bool answer_call(struct batch *b, const struct replies *r, const struct served *s,
+		 const uint8_t *call, size_t len);
+
+/* flush.c */
+
+/* A fresh, empty pipe of 1 MiB for MODE_PIPE. False with errno. */
+bool pipe_renew(struct served *s);
+/* Sends the batch and empties it, waiting while the socket is full. False when the peer is gone or
+ * stalled for 30 s. */
+bool flush_batch(struct batch *b, struct served *s, int sock);
+
+#endif

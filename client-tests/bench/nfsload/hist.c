@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hist.h"
+
+#define SUB (1u << HIST_SUB_BITS)
+
+static unsigned
+index_of(uint64_t ns)
+{
+	if (ns < 2 * SUB)
+		return (unsigned)ns;
+	if (ns >> HIST_TOP_BIT)
+		return HIST_BUCKETS - 1;
+	unsigned shift = 63u - (unsigned)__builtin_clzll(ns) - HIST_SUB_BITS;
+	return shift * SUB + (unsigned)(ns >> shift);
+}
+
+static uint64_t
+middle_of(unsigned index)
+{
+	if (index < 2 * SUB)
+		return index;
+	unsigned shift = index / SUB - 1;
+	uint64_t low = (uint64_t)(index % SUB + SUB) << shift;
+	return low + (UINT64_C(1) << shift) / 2;
+}
+
+void
+hist_add(struct hist *h, uint64_t ns)
+{
+	h->n++;
+	h->bucket[index_of(ns)]++;
+}
+
+void
+hist_merge(struct hist *to, const struct hist *from)
+{
+	to->n += from->n;
+	for (unsigned i = 0; i < HIST_BUCKETS; i++)
+		to->bucket[i] += from->bucket[i];
+}
+
+uint64_t
+hist_quantile(const struct hist *h, double q)
+{
+	uint64_t rank = (uint64_t)(q * (double)h->n);
+	uint64_t seen = 0;
+	for (unsigned i = 0; i < HIST_BUCKETS; i++) {
+		seen += h->bucket[i];
+		if (seen > rank || (seen == h->n && seen))
+			return middle_of(i);
+	}
+	return 0;
+}
