@@ -9,7 +9,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "admin.h"
 #include "buf.h"
+#include "commands.h"
 #include "log.h"
 #include "vdir.h"
 
@@ -148,11 +150,24 @@ open_port(struct server *s)
 	return 0;
 }
 
+static int
+open_control(struct server *s)
+{
+	char err[512] = "";
+
+	s->admin = admin_new(s->ev, s->conf->statedir, &server_commands, s, err, sizeof err);
+	if (!s->admin) {
+		log_error("%s", err);
+		return 1;
+	}
+	return 0;
+}
+
 int
 server_start(struct server *s, const struct conf *conf)
 {
-	int (*const steps[])(struct server *) = {open_state, open_exports, open_engine,
-						 open_runtime, open_port};
+	int (*const steps[])(struct server *) = {open_state,   open_exports, open_engine,
+						 open_runtime, open_port,    open_control};
 	int rc = 0;
 
 	memset(s, 0, sizeof *s);
@@ -171,6 +186,7 @@ server_stop(struct server *s, double seconds)
 {
 	if (s->listener)
 		listener_free(s->listener);
+	admin_free(s->admin);
 	for (unsigned i = 0; i < s->nloops; i++)
 		loop_stop(s->loops[i], seconds);
 	for (unsigned i = 0; i < s->nloops; i++)

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "commands.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "buf.h"
+#include "conn.h"
+#include "log.h"
+#include "report.h"
+#include "stat.h"
+#include "version.h"
+
+/* ---- stat ---- */
+
+static void
+gauges(struct server *s, struct admin_gauges *g)
+{
+	struct files_info fi;
+	struct store_info si = {0};
+
+	files_info(s->files, &fi);
+	store_info(s->store, &si);
+	*g = (struct admin_gauges){.uptime = ev_time() - s->started,
+				   .objects = fi.objs,
+				   .store_rows = si.rows + si.notes,
+				   .budget_used = budget_used(),
+				   .budget_limit = budget_limit(),
+				   .loops = s->nloops,
+				   .workers = s->conf->workers,
+				   .splice_from = s->vfs.splice_from,
+				   .kernel = &s->kernel};
+	for (unsigned i = 0; i < s->nloops; i++)
+		g->connections += __atomic_load_n(&s->loops[i]->nconns, __ATOMIC_RELAXED);
+}
+
+/* The rows of every program, by their place among the counters. */
+static void
+row_names(const char *names[STAT_ROWS])
+{
+	memset(names, 0, STAT_ROWS * sizeof *names);
+	for (const struct program *const *p = call_programs; *p; p++)
+		for (uint32_t v = (*p)->low; v <= (*p)->high; v++) {
+			unsigned n = 0;
+			const struct row *rows = (*p)->rows(v, &n);
+
+			for (unsigned i = 0; rows && i < n; i++)
+				names[rows[i].stat] = rows[i].name;
+		}
+}
+
+static int
+cmd_stat(void *arg, int argc, char **argv, FILE *out)
+{
+	struct admin_gauges g;
+	const char *names[STAT_ROWS];
+
+	gauges(arg, &g);
+	row_names(names);
+	return report_command(argc, argv, out, &g, names);
+}
+
+/* ---- exports, clients ---- */
+
+static const char *
+squash_name(enum squash q)
+{
+	return q == SQUASH_ALL ? "all_squash" : q == SQUASH_NONE ? "no_root_squash" : "root_squash";
+}
+
+static void
+print_export(const struct export *ex, FILE *out)
+{
+	fprintf(out, "%s  (export %08x, file system %08x, %s%s)\n", ex->path, ex->id, ex->fs.id,
+		ex->fs.khandle ? "kernel handles" : "handles from the store",
+		ex->fs.local ? "" : ", always in a worker");
+	for (size_t i = 0; i < ex->nclients; i++) {
+		const struct export_client *c = &ex->clients[i];
+
+		fprintf(out, "\t%s(%s,%s,%s,anonuid=%u,anongid=%u)\n", c->text,
+			c->opts.rw ? "rw" : "ro", c->opts.secure ? "secure" : "insecure",
+			squash_name(c->opts.squash), c->opts.anonuid, c->opts.anongid);
+	}
+}
+
+static int
+cmd_exports(void *arg, int argc, char **argv, FILE *out)
+{
+	struct server *s = arg;
+	struct export_table *t = engine_table(&s->engine);
+
+	(void)argc;
+	(void)argv;
+	for (size_t i = 0; t && i < t->n; i++)
+		print_export(t->v[i], out);
+	export_table_put(t);
+	return 0;
+}
+
+static void
+list_conns(struct loop *l, void *arg)
+{
+	FILE *out = arg;
+
+	for (const struct conn *c = l->conns; c; c = c->next)
+		if (!c->closed)
+			fprintf(out,
+				"%-39s %5u  loop %u  %10llu calls  %12llu in  %14llu out  %4u in "
+				"the pool  %9zu unsent%s\n",
+				c->peer.text, c->peer.port, l->index, (unsigned long long)c->calls,
+				(unsigned long long)c->bytes_in, (unsigned long long)c->bytes_out,
+				c->in_pool, c->out.unsent, c->paused ? "  paused" : "");
+}
+
+static int
+print_mount(void *arg, const char *host, const char *path)
+{
+	FILE *out = arg;
+
+	fprintf(out, "%s:%s\n", host, path);
+	return 0;
+}
+
+static int
+cmd_clients(void *arg, int argc, char **argv, FILE *out)
+{
+	struct server *s = arg;
+
+	(void)argc;
+	(void)argv;
+	fputs("connections:\n", out);
+	for (unsigned i = 0; i < s->nloops; i++)
+		loop_ask(s->loops[i], list_conns, out);
+	fputs("said to have mounted:\n", out);
+	return store_mounts(s->store, print_mount, out);
+}
+
+/* ---- handles and key ---- */
+
+static int
+hex_digit(char c)
+{
+	return isdigit((unsigned char)c)    ? c - '0'
+	       : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10
+					    : -1;
+}
+
+/* Hex as packet tools print it: colons, spaces and 0x are skipped. False: not hex, or too long. */
+static bool
+read_hex(const char *text, nfs_fh3 *fh)
+{
+	fh->len = 0;
+	if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
+		text += 2;
+	while (*text) {
+		if (*text == ':' || *text == ' ') {
+			text++;
+			continue;
+		}
+		int hi = hex_digit(text[0]), lo = hi < 0 ? -1 : hex_digit(text[1]);
+
+		if (lo < 0 || fh->len == sizeof fh->data)
+			return false;
+		fh->data[fh->len++] = (unsigned char)(hi << 4 | lo);
+		text += 2;
+	}
+	return fh->len > 0;
+}
+
+static int
+cmd_fh(void *arg, int argc, char **argv, FILE *out)
+{
+	struct server *s = arg;
+	struct export_table *t;
+	char text[2048] = "";
+	nfs_fh3 fh;
+	int rc;
+
+	if (argc != 2 || !read_hex(argv[1], &fh)) {
+		fputs("fh: give the handle as hex digits, at most 64 bytes, as a packet trace "
+		      "shows it\n",
+		      out);
+		return EINVAL;
+	}
+	t = engine_table(&s->engine);
+	rc = resolve_describe(&s->resolve, t, &fh, text, sizeof text);
+	export_table_put(t);
+	fprintf(out, "%s\n", text);
+	return rc;
+}
+
+static int
+cmd_key(void *arg, int argc, char **argv, FILE *out)
+{
+	struct server *s = arg;
+	char text[256] = "", err[512] = "";
+
+	if (argc == 2 && strcmp(argv[1], "export") == 0) {
+		int rc = handle_key_export(s->conf->statedir, text, sizeof text, err, sizeof err);
+
+		fprintf(out, "%s\n", rc == 0 ? text : err);
+		return rc;
+	}
+	fputs("key: say `key export`; a key is imported while the server is stopped, since it "
+	      "takes effect at its start\n",
+	      out);
+	return EINVAL;
+}
+
+static int
+cmd_version(void *arg, int argc, char **argv, FILE *out)
+{
+	(void)arg;
+	(void)argc;
+	(void)argv;
+	fprintf(out, "spliced %s\n", SPLICED_VERSION);
+	return 0;
+}
+
+static const struct admin_command commands[] = {
+    {"stat", "[--json]", "calls, bytes by way, latencies, stalls", true, cmd_stat},
+    {"exports", NULL, "what is served to whom, and how", false, cmd_exports},
+    {"clients", NULL, "connections now, and the mount list", true, cmd_clients},
+    {"fh", "HEX", "what a file handle means", true, cmd_fh},
+    {"key", "export", "the key of the handles, for another server", false, cmd_key},
+    {"version", NULL, "the server's version", false, cmd_version},
+};
+
+const struct admin_ops server_commands = {commands, sizeof commands / sizeof *commands};
