@@ -111,10 +111,10 @@ expect(struct bed *b, const void *p, size_t n)
 	b->nwant += n;
 }
 
-/* Queues reply i: a head of h bytes and a body of n bytes at off of the file, as a span, or copied.
- */
+/* Queues reply i: a head of h bytes and a body of n bytes at off of the file, as a span, or copied,
+ * or (full) as a pipe that a worker has filled. */
 static void
-queue(struct bed *b, unsigned i, size_t h, off_t off, size_t n, int span)
+queue_any(struct bed *b, unsigned i, size_t h, off_t off, size_t n, int span, struct pipe *full)
 {
 	struct reply *r = &b->r[i];
 	char *head = malloc(h + 1);
@@ -126,10 +126,34 @@ queue(struct bed *b, unsigned i, size_t h, off_t off, size_t n, int span)
 	r->body.fd = span ? b->file : -1;
 	r->body.off = off;
 	r->body.base = span ? NULL : b->content + off;
+	if (full) {
+		r->body.fd = full->r;
+		r->body.off = -1;
+		r->full_pipe = full;
+	}
 	expect(b, head, h);
 	expect(b, b->content + off, n);
 	expect(b, "\0\0\0", r->pad);
 	sender_queue(&b->out, r);
+}
+
+static void
+queue(struct bed *b, unsigned i, size_t h, off_t off, size_t n, int span)
+{
+	queue_any(b, i, h, off, n, span, NULL);
+}
+
+static void
+queue_full(struct bed *b, unsigned i, size_t h, off_t off, size_t n)
+{
+	struct pipe *p = pipes_take(&b->pipes);
+	loff_t at = off;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
+	CU_ASSERT_FATAL(splice(b->file, &at, p->w, NULL, n, 0) == (ssize_t)n);
+	p->bytes = n;
+	p->used = p->slots;
+	queue_any(b, i, h, off, n, 1, p);
 }
 
 static void
@@ -230,21 +254,8 @@ TEST(reply, full_pipe_joins_the_chain)
 	struct bed *b = malloc(sizeof *b);
 
 	bed_make(b, 0);
-	for (unsigned i = 0; i < 20; i++) {
-		off_t off = (off_t)i * 5000;
-		size_t n = 1 + i * 3001;
-		struct pipe *p = pipes_take(&b->pipes);
-		loff_t at = off;
-
-		CU_ASSERT_PTR_NOT_NULL_FATAL(p);
-		CU_ASSERT_FATAL(splice(b->file, &at, p->w, NULL, n, 0) == (ssize_t)n);
-		queue(b, i, 100, off, n, 1);
-		b->r[i].body.off = -1;
-		b->r[i].body.fd = p->r;
-		b->r[i].full_pipe = p;
-		p->bytes = n;
-		p->used = p->slots;
-	}
+	for (unsigned i = 0; i < 20; i++)
+		queue_full(b, i, 100, (off_t)i * 5000, 1 + i * 3001);
 	run(b, 1u << 20);
 	bed_free(b);
 	free(b);
@@ -255,18 +266,10 @@ TEST(reply, full_pipe_joins_the_chain)
 TEST(reply, shrunk_file_is_taken_out_whole)
 {
 	struct bed *b = malloc(sizeof *b);
-	struct pipe *p;
-	loff_t at = 0;
 
 	bed_make(b, 0);
 	queue(b, 0, 80, 0, 5000, 1);
-	p = pipes_take(&b->pipes);
-	CU_ASSERT_FATAL(splice(b->file, &at, p->w, NULL, 9000, 0) == 9000);
-	queue(b, 1, 90, 0, 9000, 1);
-	b->r[1].full_pipe = p;
-	b->r[1].body.off = -1;
-	p->bytes = 9000;
-	p->used = p->slots;
+	queue_full(b, 1, 90, 0, 9000);
 	size_t keep = b->nwant;
 	queue(b, 2, 100, 8192, 8192, 1);
 	b->nwant = keep;
@@ -321,6 +324,60 @@ TEST(reply, without_pipes_spans_are_redone)
 	run(b, 1u << 20);
 	CU_ASSERT_PTR_EQUAL(replies_take(&b->redo), &b->r[1]);
 	free((char *)(uintptr_t)b->r[1].head);
+	bed_free(b);
+	free(b);
+}
+
+/* When the last pipe is full but for the pad and no other can be had, the span is redone, never the
+ * bytes-only reply that rode ahead of it: that call is done, and must not be run twice. */
+TEST(reply, only_a_span_is_ever_redone)
+{
+	struct bed *b = malloc(sizeof *b);
+	struct rlimit old, none;
+	struct pipe *p;
+
+	bed_make(b, 0);
+	p = pipes_take(&b->pipes);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
+	size_t n = (size_t)(p->slots - 1) * PIPE_SLOT - 1; /* one slot for the heads; one pad byte */
+	pipes_give(&b->pipes, p);
+	queue(b, 0, 90, 0, 30, 0);
+	size_t keep = b->nwant;
+	queue(b, 1, 100, 0, n, 1);
+	b->nwant = keep;
+	getrlimit(RLIMIT_NOFILE, &old);
+	none = old;
+	none.rlim_cur = 3;
+	setrlimit(RLIMIT_NOFILE, &none);
+	enum send_result sr = sender_flush(&b->out, b->srv, &b->x);
+	setrlimit(RLIMIT_NOFILE, &old);
+	CU_ASSERT_EQUAL(sr, SEND_IDLE);
+	CU_ASSERT_PTR_EQUAL(replies_take(&b->redo), &b->r[1]);
+	CU_ASSERT_PTR_NULL(replies_take(&b->redo));
+	free((char *)(uintptr_t)b->r[1].head);
+	run(b, 1u << 20);
+	bed_free(b);
+	free(b);
+}
+
+/* A full pipe that waits is in the budget, and leaves it with its reply, also when the connection
+ * ends first; the pipe then stays with the reply, for its owner to close. */
+TEST(reply, waiting_pipes_are_accounted)
+{
+	struct bed *b = malloc(sizeof *b);
+	struct replies left;
+
+	bed_make(b, 0);
+	queue_full(b, 0, 90, 0, 70000);
+	CU_ASSERT_EQUAL(budget_used(), 70000);
+	replies_init(&left);
+	sender_fini(&b->out, &b->pipes, &left);
+	CU_ASSERT_EQUAL(budget_used(), 0);
+	struct reply *r = replies_take(&left);
+	CU_ASSERT_PTR_EQUAL_FATAL(r, &b->r[0]);
+	CU_ASSERT_PTR_NOT_NULL(r->full_pipe);
+	pipes_give(&b->pipes, r->full_pipe);
+	free((char *)(uintptr_t)r->head);
 	bed_free(b);
 	free(b);
 }

@@ -131,6 +131,7 @@ forget_run(struct call *c)
 	c->row = NULL;
 	c->headlen = 0;
 	c->failed = false;
+	c->bulk = 0;
 }
 
 void
@@ -259,6 +260,8 @@ serve(struct call *c, const struct program *prog, size_t args_off)
 		      XDR_DECODE);
 	if (row->args_xdr && !row->args_xdr(&x, c->args))
 		return refused_with(c, GARBAGE_ARGS);
+	if (row->bulk)
+		c->bulk = *(const uint32_t *)((const char *)c->args + row->bulk);
 	c->table = engine_table(c->engine);
 	if (!c->table)
 		return system_err(c, "no exports are loaded");

@@ -107,6 +107,7 @@ struct call {
 	size_t headlen;	      /* bytes of head: record mark, RPC header, encoded result */
 	unsigned pad;	      /* 0-3 zero bytes after the body */
 	bool failed;	      /* RPC or NFS status was not success (counters) */
+	uint32_t bulk;	      /* bytes of file data asked for, also after CALL_SLEEPS; 0: none */
 	char head[CALL_HEAD] __attribute__((aligned(8)));
 	char arena_mem[CALL_ARENA] __attribute__((aligned(16)));
 	char rec_mem[CALL_RECORD_INLINE] __attribute__((aligned(8)));
@@ -150,6 +151,7 @@ struct row {
 	    head; /* the most bytes the encoded result takes, bulk data apart; checked at start */
 	enum row_need need;	  /* type of the first handle; ANY: any type */
 	size_t fh2;		  /* offset of a second handle in args, 0: none */
+	size_t bulk;		  /* offset in args of the count of bytes a READ asks for, 0: none */
 	bool writes;		  /* needs a writable export */
 	bool keep;		  /* result is kept for duplicates (not idempotent) */
 	bool sleeps;		  /* never on a loop */

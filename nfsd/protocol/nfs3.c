@@ -82,7 +82,7 @@ static const struct row rows[] = {
 	[NFSPROC3_READLINK] = {ROW(READLINK), TYPES_RES(READLINK3, nfs3_xdr_readlink_head), .head = ST + PA + W,
 		.need = NEED_LINK, .fail = FAIL_POST, .fn = readlink_row},
 	[NFSPROC3_READ] = {ROW(READ), TYPES(READ3), .head = ST + PA + 3 * W,
-		.need = NEED_FILE, .fail = FAIL_POST, .fn = read_row},
+		.need = NEED_FILE, .fail = FAIL_POST, .bulk = offsetof(READ3args, count), .fn = read_row},
 	[NFSPROC3_WRITE] = {ROW(WRITE), TYPES(WRITE3), .head = ST + WCC + 2 * W + D,
 		.need = NEED_FILE, .fail = FAIL_WCC, .writes = true, .fn = rofs_row},
 	[NFSPROC3_CREATE] = {ROW(CREATE), TYPES(CREATE3), .head = ST + PFH + PA + WCC,

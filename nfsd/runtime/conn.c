@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -35,6 +36,7 @@
 #define BATCH_PIPES 8
 #define DEAD_PEER_MS 300000	  /* unacknowledged for this long: the peer is gone */
 #define BUDGET_SHARE (256u << 10) /* holding less than this is always allowed */
+#define DATA_MAX (1u << 20)	  /* the most one reply carries, whatever was asked for */
 
 static void conn_run(struct conn *);
 
@@ -91,19 +93,38 @@ conn_close(struct conn *c, const char *why)
 
 /* ---- sending ---- */
 
+static void
+work(struct job *j)
+{
+	struct task *t = (struct task *)j;
+
+	t->call.may_sleep = true;
+	t->call.batch = NULL;
+	t->verdict = call_run(&t->call);
+	loop_post(t->home, t);
+}
+
+static void
+submit(struct conn *c, struct task *t)
+{
+	t->job.work = work;
+	t->job.lane = c->lane;
+	t->expected = t->call.bulk < DATA_MAX ? t->call.bulk : DATA_MAX;
+	c->expected += t->expected;
+	c->in_pool++;
+	pool_submit(c->loop->pool, &t->job);
+}
+
 /* A span could not be spliced: the call runs again in a worker, copying. The reply was not begun.
  */
 static void
 run_again(struct conn *c, struct task *t, enum stat_id why)
 {
 	stat_inc(why);
-	pipes_give(&c->loop->pipes, t->pipe);
-	t->pipe = NULL;
-	t->reply.full_pipe = NULL;
+	task_drop_pipe(c->loop, t);
 	t->call.copy = true;
 	t->call.pipe[0] = t->call.pipe[1] = -1;
-	c->in_pool++;
-	pool_submit(c->loop->pool, &t->job);
+	submit(c, t);
 }
 
 static void
@@ -178,15 +199,16 @@ conn_flush(struct conn *c)
 	replies_init(&done);
 	replies_init(&redo);
 	enum send_result sr = sender_flush(&c->out, c->fd, &x);
+	int why = errno;
 
 	stat_inc(ST_FLUSHES);
 	l->in_send_ns += loop_clock(l) - t0;
 	count_sent(c, &x, owed - c->out.unsent);
 	finish(c, &x);
 	if (sr == SEND_BROKEN) {
-		if (errno != ECONNRESET && errno != EPIPE)
+		if (why == EIO)
 			stat_inc(ST_PROMISE_BROKEN);
-		conn_close(c, strerror(errno));
+		conn_close(c, strerror(why));
 		return false;
 	}
 	want_write(c, sr == SEND_BLOCKED);
@@ -200,12 +222,20 @@ conn_flush(struct conn *c)
 
 /* ---- back-pressure ---- */
 
+/* What the peer makes us hold: replies, those to come from workers, and the blocks that small
+ * replies wait in, which are larger than they. */
+static size_t
+holding(const struct conn *c)
+{
+	return c->out.unsent + c->expected + c->out.queued * sizeof(struct task);
+}
+
 static bool
 overloaded(const struct conn *c)
 {
-	if (c->out.unsent > loop_limits.unsent_max || c->in_pool >= loop_limits.calls_max)
+	if (holding(c) > loop_limits.unsent_max || c->in_pool >= loop_limits.calls_max)
 		return true;
-	return budget_used() > budget_limit() && c->out.unsent + rec_held(&c->rec) > BUDGET_SHARE;
+	return budget_used() > budget_limit() && holding(c) + rec_held(&c->rec) > BUDGET_SHARE;
 }
 
 /* Decides anew whether we read from this peer. */
@@ -248,29 +278,25 @@ settle(struct conn *c)
 /* ---- calls ---- */
 
 static void
-work(struct job *j)
-{
-	struct task *t = (struct task *)j;
-
-	t->call.may_sleep = true;
-	t->call.batch = NULL;
-	t->verdict = call_run(&t->call);
-	loop_post(t->home, t);
-}
-
-static void
 to_pool(struct conn *c, struct task *t)
 {
-	struct loop *l = c->loop;
-
 	stat_inc(ST_POOL_CALLS);
-	t->pipe = pipes_take(&l->pipes);
+	/* only what reads file data has a use for a pipe */
+	t->pipe = t->call.bulk > 0 ? pipes_take(&c->loop->pipes) : NULL;
 	t->call.pipe[0] = t->pipe ? t->pipe->r : -1;
 	t->call.pipe[1] = t->pipe ? t->pipe->w : -1;
-	t->job.work = work;
-	t->job.lane = c->lane;
-	c->in_pool++;
-	pool_submit(l->pool, &t->job);
+	submit(c, t);
+}
+
+/* The pipe a worker did not hand back full: it may hold bytes all the same, of a splice that came
+ * up short. Then it must not be pooled, or they would reach another client. */
+static void
+distrust(struct pipe *p)
+{
+	int n = 0;
+
+	if (p && (ioctl(p->r, FIONREAD, &n) < 0 || n > 0))
+		p->bytes = n > 0 ? (size_t)n : 1;
 }
 
 static void
@@ -289,6 +315,7 @@ queue_reply(struct conn *c, struct task *t)
 		t->reply.full_pipe = t->pipe;
 		t->pipe = NULL;
 	}
+	distrust(t->pipe);
 	sender_queue(&c->out, &t->reply);
 }
 
@@ -347,6 +374,8 @@ one_call(struct conn *c, struct rec_msg *m)
 	if (!t || !keep_record(t, m)) {
 		if (t)
 			task_give(l, t);
+		else
+			rec_put(NULL, m);
 		conn_close(c, "out of memory");
 		return false;
 	}
@@ -519,6 +548,7 @@ conn_result(struct conn *c, struct task *t)
 	struct loop *l = c->loop;
 
 	c->in_pool--;
+	c->expected -= t->expected;
 	if (!c->in_touched) { /* first: it keeps c alive until conn_touched */
 		c->in_touched = true;
 		c->touched_next = l->touched;
@@ -528,8 +558,7 @@ conn_result(struct conn *c, struct task *t)
 		conclude(c, t, t->verdict);
 		return;
 	}
-	if (t->pipe && t->verdict == CALL_REPLY)
-		t->pipe->bytes = 1; /* may hold bytes: not to be pooled */
+	distrust(t->pipe);
 	task_give(l, t);
 }
 

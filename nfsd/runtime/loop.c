@@ -62,6 +62,7 @@ task_take(struct loop *l)
 		t = malloc(sizeof *t);
 		if (!t)
 			return NULL;
+		budget_add(sizeof *t);
 		memset(&t->job, 0, offsetof(struct task, call));
 		call_init(&t->call, l->engine);
 		t->home = l;
@@ -72,15 +73,29 @@ task_take(struct loop *l)
 }
 
 void
+task_drop_pipe(struct loop *l, struct task *t)
+{
+	pipes_give(&l->pipes, t->pipe);
+	pipes_give(&l->pipes, t->reply.full_pipe); /* holds bytes: it is closed */
+	t->pipe = t->reply.full_pipe = NULL;
+}
+
+static void
+task_free(struct task *t)
+{
+	budget_sub(sizeof *t);
+	free(t);
+}
+
+void
 task_give(struct loop *l, struct task *t)
 {
 	call_reset(&t->call);
 	rec_put(NULL, &t->msg);
-	pipes_give(&l->pipes, t->pipe);
-	t->pipe = NULL;
+	task_drop_pipe(l, t);
 	t->conn = NULL;
 	if (l->nidle >= IDLE_TASKS) {
-		free(t);
+		task_free(t);
 		return;
 	}
 	t->next = l->idle;
@@ -371,7 +386,7 @@ loop_release(struct loop *l)
 		struct task *t = l->idle;
 
 		l->idle = t->next;
-		free(t);
+		task_free(t);
 	}
 	pipes_fini(&l->pipes);
 	pthread_mutex_destroy(&l->lock);

@@ -85,6 +85,8 @@ void loop_post(struct loop *, struct task *);
 /* The loop's own thread: */
 struct task *task_take(struct loop *);
 void task_give(struct loop *, struct task *);
+/* Gives back the pipe lent to a task, or the full one its reply was to send. */
+void task_drop_pipe(struct loop *, struct task *);
 void loop_ready(struct loop *, struct conn *); /* give it a turn in the next iteration */
 uint64_t loop_clock(struct loop *);	       /* reads the clock into now_ns */
 

@@ -22,6 +22,7 @@ struct task {
 	struct loop *home;
 	struct conn *conn;
 	struct pipe *pipe;  /* lent to a worker for a READ */
+	size_t expected;    /* bytes the reply may hold, while with a worker */
 	struct rec_msg msg; /* the record, when it has a buffer of its own */
 	enum call_verdict verdict;
 	struct call call;

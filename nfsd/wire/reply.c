@@ -97,6 +97,13 @@ flight_drop(struct sender *s, struct pipes *ps)
 	}
 }
 
+/* What a reply pins while it waits. */
+static size_t
+full_bytes(const struct reply *r)
+{
+	return r->full_pipe ? r->full_pipe->bytes : 0;
+}
+
 void
 sender_fini(struct sender *s, struct pipes *ps, struct replies *left)
 {
@@ -105,8 +112,10 @@ sender_fini(struct sender *s, struct pipes *ps, struct replies *left)
 	flight_drop(s, ps);
 	free(s->stash);
 	budget_sub(s->stash ? s->stash_len : 0);
-	while ((r = replies_take(&s->wait)))
+	while ((r = replies_take(&s->wait))) {
+		budget_sub(full_bytes(r));
 		replies_add(left, r);
+	}
 	sender_init(s);
 }
 
@@ -115,6 +124,7 @@ sender_queue(struct sender *s, struct reply *r)
 {
 	s->unsent += reply_len(r);
 	s->queued++;
+	budget_add(full_bytes(r));
 	replies_add(&s->wait, r);
 }
 
@@ -314,6 +324,7 @@ batch_commit(struct sender *s, struct batch *b, const struct reply *end)
 		struct reply *r = pop(s);
 
 		account(b->x, r);
+		budget_sub(full_bytes(r)); /* it is among b->bytes */
 		r->full_pipe = NULL;
 		replies_add(b->x->done, r);
 	}
@@ -332,6 +343,7 @@ redo(struct sender *s, struct send_ctx *x, struct reply *bad)
 		if (r == bad) {
 			s->unsent -= reply_len(r);
 			s->queued--;
+			budget_sub(full_bytes(r));
 			replies_add(x->redo, r);
 		} else {
 			replies_add(&keep, r);
@@ -361,7 +373,11 @@ assemble(struct sender *s, struct send_ctx *x)
 	}
 	if (!put_pend(&b)) {
 		batch_drop(&b, s);
-		redo(s, x, s->wait.first);
+		/* never one of bytes: it is complete, and running its call again could do a thing
+		 * twice */
+		for (r = s->wait.first; is_bytes(r);)
+			r = r->next;
+		redo(s, x, r);
 		return;
 	}
 	batch_commit(s, &b, r);
