@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "conf.h"
+#include "hints.h"
 #include "log.h"
 #include "server.h"
 
@@ -42,7 +43,6 @@ on_signal(struct ev_loop *ev, ev_signal *w, int revents)
 	ev_break(ev, EVBREAK_ALL);
 }
 
-/* The mask holds for every thread made later, so signals reach the main loop alone. */
 static void
 set_signals(void)
 {
@@ -53,8 +53,135 @@ set_signals(void)
 	umask(0);
 }
 
+/* ---- what is said at the start ---- */
+
+/* Only this machine may mount it when every rule names loopback. */
+static bool
+is_local(const struct export *ex)
+{
+	static const uint8_t v4[13] = {[10] = 0xff, [11] = 0xff, [12] = 127};
+
+	for (size_t i = 0; i < ex->nclients; i++) {
+		const struct export_client *c = &ex->clients[i];
+
+		if (c->everyone ||
+		    (!IN6_IS_ADDR_LOOPBACK(&c->addr) && memcmp(&c->addr, v4, sizeof v4) != 0))
+			return false;
+	}
+	return true;
+}
+
+static void
+say_hints(struct server *s)
+{
+	struct export_table *t = engine_table(&s->engine);
+	struct hint_export *ex = calloc(t->n + 1, sizeof *ex);
+	struct sockaddr_storage any = {.ss_family = AF_INET6}, at[CONF_ADDRS_MAX + 1];
+	const struct sockaddr *addrs[CONF_ADDRS_MAX + 1];
+	struct hints h = {.exports = ex,
+			  .nexports = t->n,
+			  .addrs = addrs,
+			  .naddrs = s->conf->naddrs,
+			  .rpcbind = !s->conf->no_rpcbind};
+
+	for (size_t i = 0; ex && i < t->n; i++)
+		ex[i] = (struct hint_export){.path = t->v[i]->path, .local = is_local(t->v[i])};
+	for (size_t i = 0; i < h.naddrs; i++)
+		at[i] = s->conf->addrs[i].addr;
+	if (h.naddrs == 0)
+		at[h.naddrs++] = any;
+	for (size_t i = 0; i < h.naddrs; i++) {
+		/* sin_port and sin6_port lie at the same place */
+		((struct sockaddr_in *)&at[i])->sin_port = htons(s->port);
+		addrs[i] = (struct sockaddr *)&at[i];
+	}
+	if (ex)
+		hints_print(stderr, &h);
+	free(ex);
+	export_table_put(t);
+}
+
+/* ---- detaching ---- */
+
+/* -D: the parent waits for the child's word, so that its exit status tells whether the server is
+ * up. Before anything is opened. */
 static int
-serve(const struct conf *conf)
+detach(void)
+{
+	int p[2];
+	char ok = 0;
+
+	if (pipe2(p, O_CLOEXEC) < 0) {
+		log_error("cannot detach: %s", strerror(errno));
+		return -1;
+	}
+	pid_t pid = fork();
+
+	if (pid < 0) {
+		log_error("cannot detach: %s", strerror(errno));
+		return -1;
+	}
+	if (pid > 0) {
+		close(p[1]);
+		_exit(read(p[0], &ok, 1) == 1 ? 0 : 1);
+	}
+	close(p[0]);
+	setsid();
+	return p[1];
+}
+
+static void
+report_ready(int parent)
+{
+	sd_notify(0, "READY=1");
+	if (parent < 0)
+		return;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = 0; null >= 0 && fd < 2; fd++) /* standard error stays: it is the log */
+		dup2(null, fd);
+	if (write(parent, "", 1) != 1)
+		log_warn("nobody waits for this server to be ready");
+	close(parent);
+}
+
+/* ---- -n ---- */
+
+/* Checks what the command line says, opening nothing that a running server holds. */
+static int
+check(const struct conf *c)
+{
+	struct export_opts o;
+	char err[512] = "", real[PATH_MAX];
+	int bad = 0;
+
+	memset(&o, 0, sizeof o);
+	if (c->options && export_parse_opts(c->options, &o, err, sizeof err) != 0) {
+		log_error("-o %s: %s", c->options, err);
+		bad++;
+	}
+	for (size_t i = 0; i < c->ndirs; i++) {
+		struct stat st;
+
+		if (!realpath(c->dirs[i], real) || stat(real, &st) != 0) {
+			log_error("%s: %s", c->dirs[i], strerror(errno));
+			bad++;
+		} else if (!S_ISDIR(st.st_mode)) {
+			log_error("%s: not a directory; export the directory it lies in",
+				  c->dirs[i]);
+			bad++;
+		} else {
+			printf("%s  %s(%s)\n", real, c->clients ? c->clients : "127.0.0.0/8,::1",
+			       c->options ? c->options : "ro,secure");
+		}
+	}
+	return bad ? 1 : 0;
+}
+
+/* ---- running ---- */
+
+static int
+serve(const struct conf *conf, int parent)
 {
 	static struct server s;
 	ev_signal term, intr;
@@ -65,11 +192,15 @@ serve(const struct conf *conf)
 		ev_signal_init(&intr, on_signal, SIGINT);
 		ev_signal_start(s.ev, &term);
 		ev_signal_start(s.ev, &intr);
+		if (conf->level >= LOG_LVL_INFO)
+			say_hints(&s);
 		log_info("ready on port %u", s.port);
-		sd_notify(0, "READY=1");
+		report_ready(parent);
 		ev_run(s.ev, 0);
 		sd_notify(0, "STOPPING=1");
-		signal(SIGTERM, SIG_DFL);
+		ev_signal_stop(s.ev, &term);
+		ev_signal_stop(s.ev, &intr);
+		signal(SIGTERM, SIG_DFL); /* the second one ends it */
 		signal(SIGINT, SIG_DFL);
 	}
 	server_stop(&s, DRAIN_SECONDS);
@@ -80,7 +211,7 @@ int
 main(int argc, char **argv)
 {
 	struct conf conf;
-	int rc;
+	int rc, parent = -1;
 
 	safe_descriptors();
 	rc = conf_parse(&conf, argc, argv, stdout, stderr);
@@ -88,5 +219,9 @@ main(int argc, char **argv)
 		return rc;
 	log_set_level(conf.level);
 	set_signals();
-	return serve(&conf);
+	if (conf.check)
+		return check(&conf);
+	if (conf.detach && (parent = detach()) < 0)
+		return 1;
+	return serve(&conf, parent);
 }
