@@ -21,7 +21,8 @@
 # The guest sees the machine's files read-only, but for $WORK; /tmp, /mnt and /run are its own.
 #
 # Variables read: BUILD, GUEST_MEM (512M), GUEST_MTU (1500), GUEST_OFFLOAD (arguments for ethtool -K on the link's
-# server side, such as "tso off sg off"), GUEST_KIND (auto), GUEST_MODULES (more of them for user-mode-linux),
+# server side, such as "tso off sg off"), GUEST_KIND (auto), GUEST_MODULES (more of them for user-mode-linux), GUEST_KEEP (a directory below
+# /tmp that stays visible),
 # GUEST_BOOT_LIMIT (60 s).
 
 LIVE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -114,11 +115,10 @@ link_down() {
 guest_boot() {
 	WORK=$(mktemp -d /tmp/spliced-guest.XXXXXX) || return 1
 	chmod 755 "$WORK"
-	GUEST_JOB=0
 	{
 		echo '#!/bin/busybox sh'
 		env_line WORK HOST GUEST LINK KIND TOP LIVE BUILD
-		MTU=${GUEST_MTU:-1500} SIZE=${SIZE:-small} MODULES=$(guest_modules) env_line MTU SIZE MODULES
+		KEEP=${GUEST_KEEP:-} MTU=${GUEST_MTU:-1500} SIZE=${SIZE:-small} MODULES=$(guest_modules) env_line KEEP MTU SIZE MODULES
 		echo ". $(quote "$LIVE/guest-init")"
 	} >"$WORK/init"
 	chmod +x "$WORK/init"
@@ -173,8 +173,10 @@ guest_start_native() {
 }
 
 guest_exec() {
-	local out=$1 limit=$2 n=$((++GUEST_JOB)) end rc fd
+	local out=$1 limit=$2 n=1 end rc fd
 	shift 2
+	# counted in files, not in a variable: a caller may live in a subshell
+	while [ -e "$WORK/job.$n" ]; do n=$((n + 1)); done
 	: >"$WORK/out.$n"
 	exec {fd}<"$WORK/out.$n"
 	echo "exec setsid /usr/bin/timeout -k 2 $limit bash $(quote "$@")" >"$WORK/tmp.job.$n"

@@ -1,0 +1,28 @@
+# With rpcbind the server is found without port numbers: showmount -e and a plain mount work.
+# shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
+
+setup() {
+	need rpcbind rpcinfo showmount
+	server_answers_111() { (: </dev/tcp/127.0.0.1/111) 2>/dev/null; }
+	if ! server_answers_111; then
+		mkdir -p /run/rpcbind
+		rpcbind -f -w >"$RUN/$NAME/rpcbind.log" 2>&1 &
+		undo kill $!
+		wait_for 10 server_answers_111
+	fi
+	SERVER_FLAGS=
+	echo found >"$EXP/file"
+}
+
+finish() {
+	server_stop || return
+	! rpcinfo -p 127.0.0.1 | grep -E '100003|100005' || { echo "still registered after the end"; return 1; }
+}
+
+client() {
+	showmount -e "$HOST" >/mnt/exports
+	grep -q "^$EXP " /mnt/exports || fail "showmount does not list $EXP: $(cat /mnt/exports)"
+	mkdir /mnt/n
+	mount -t nfs -o vers=3,nolock "$HOST:$EXP" /mnt/n
+	same "the file" found "$(cat /mnt/n/file)"
+}
