@@ -5,6 +5,7 @@
  * of calls on a connection, the replies taken apart), load (one part: full windows, then drain),
  * measure (rounds, CPU clocks), figures and report. --help says how to use it.
  */
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,21 +31,40 @@ pin(int cpu)
 }
 
 static int
+save(const char *path, const struct run *r)
+{
+	FILE *f = fopen(path, "w");
+	if (f)
+		report_json(f, r);
+	if (f && !ferror(f) && !fclose(f))
+		return 0;
+	fprintf(stderr, "nfsload: --save %s: %s\n", path, strerror(errno));
+	return 1;
+}
+
+/* Exit status of a run that was measured. */
+static int
+report(const struct opts *o, const struct run *r)
+{
+	int status = 0;
+	if (o->json)
+		report_json(stdout, r);
+	else
+		report_table(r);
+	for (unsigned i = 0; i < r->nservers; i++)
+		if (tally_errors(&r->server[i].tally))
+			status = 2;
+	if (o->save && save(o->save, r))
+		status = 1;
+	return status;
+}
+
+static int
 run(const struct opts *o, struct run *r)
 {
 	char err[2 * RPC_ERR] = "";
-	int status = 0;
-	if (run_open(r, o, err) || run_measure(r, err)) {
-		status = fail(err);
-	} else {
-		if (o->json)
-			report_json(r);
-		else
-			report_table(r);
-		for (unsigned i = 0; i < r->nservers; i++)
-			if (tally_errors(&r->server[i].tally))
-				status = 2;
-	}
+	bool good = !run_open(r, o, err) && !run_measure(r, err);
+	int status = good ? report(o, r) : fail(err);
 	run_close(r);
 	return status;
 }

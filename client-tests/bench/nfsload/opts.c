@@ -48,6 +48,7 @@ enum key {
 	KEY_PRIVPORT,
 	KEY_CPU,
 	KEY_JSON,
+	KEY_SAVE,
 	KEY_BASE,
 	KEY_THREADS,
 };
@@ -85,6 +86,7 @@ static const struct argp_option rows[] = {
     {"rcvbuf", KEY_RCVBUF, "BYTES", 0, "fixed SO_RCVBUF (default: the kernel's tuning)", 6},
     {"cpu", KEY_CPU, "N", 0, "run on this processor only", 6},
     {"json", KEY_JSON, NULL, 0, "one JSON object instead of the table", 7},
+    {"save", KEY_SAVE, "FILE", 0, "write the JSON object to FILE as well", 7},
     {0},
 };
 
@@ -300,6 +302,9 @@ parse(int key, char *arg, struct argp_state *st)
 		return 0;
 	case KEY_JSON:
 		o->json = true;
+		return 0;
+	case KEY_SAVE:
+		o->save = arg;
 		return 0;
 	case KEY_BASE:
 		o->base = arg;

@@ -44,10 +44,11 @@ struct opts {
 	const char *verify; /* local copy */
 	bool pattern;	    /* the file holds the self-describing pattern */
 	size_t discard_from;
-	int rcvbuf;   /* 0: the kernel's own tuning */
-	int privport; /* 1 yes, 0 no, -1 when we may */
-	int cpu;      /* -1: not pinned */
-	bool json;
+	int rcvbuf;	  /* 0: the kernel's own tuning */
+	int privport;	  /* 1 yes, 0 no, -1 when we may */
+	int cpu;	  /* -1: not pinned */
+	bool json;	  /* JSON instead of the table */
+	const char *save; /* file that gets the JSON as well; NULL: none */
 	const char *base; /* name of the server that ratios refer to; NULL: first */
 	struct cred cred;
 	struct server_spec server[SERVERS_MAX];

@@ -162,118 +162,120 @@ report_table(const struct run *r)
 /* JSON */
 
 static void
-json_string(const char *s)
+json_string(FILE *f, const char *s)
 {
-	putchar('"');
+	putc('"', f);
 	for (; *s; s++) {
 		if (*s == '"' || *s == '\\')
-			putchar('\\');
+			putc('\\', f);
 		if ((unsigned char)*s < 0x20)
-			printf("\\u%04x", *s);
+			fprintf(f, "\\u%04x", *s);
 		else
-			putchar(*s);
+			putc(*s, f);
 	}
-	putchar('"');
+	putc('"', f);
 }
 
 static void
-json_number(double v)
+json_number(FILE *f, double v)
 {
 	if (isnan(v))
-		printf("null");
+		fprintf(f, "null");
 	else
-		printf("%.6g", v);
+		fprintf(f, "%.6g", v);
 }
 
 static void
-json_spread(const char *key, struct spread v)
+json_spread(FILE *f, const char *key, struct spread v)
 {
-	printf("\"%s\":{\"median\":", key);
-	json_number(v.median);
-	printf(",\"min\":");
-	json_number(v.min);
-	printf(",\"max\":");
-	json_number(v.max);
-	printf("}");
+	fprintf(f, "\"%s\":{\"median\":", key);
+	json_number(f, v.median);
+	fprintf(f, ",\"min\":");
+	json_number(f, v.min);
+	fprintf(f, ",\"max\":");
+	json_number(f, v.max);
+	fprintf(f, "}");
 }
 
 static void
-json_failures(const struct tally *t)
+json_failures(FILE *f, const struct tally *t)
 {
 	const char *comma = "";
-	printf(",\"failed\":{");
+	fprintf(f, ",\"failed\":{");
 	for (unsigned i = 0; i < TALLY_STATUSES; i++) {
 		if (!t->failed[i].n)
 			continue;
-		printf("%s\"%u\":%llu", comma, t->failed[i].status,
-		       (unsigned long long)t->failed[i].n);
+		fprintf(f, "%s\"%u\":%llu", comma, t->failed[i].status,
+			(unsigned long long)t->failed[i].n);
 		comma = ",";
 	}
-	printf(
+	fprintf(
+	    f,
 	    "},\"short_reads\":%llu,\"wrong_eof\":%llu,\"wrong_data\":%llu,\"first_wrong_data\":",
 	    (unsigned long long)t->short_reads, (unsigned long long)t->bad_eof,
 	    (unsigned long long)t->bad_data);
-	json_string(t->complaint);
+	json_string(f, t->complaint);
 }
 
 static void
-json_rounds(const struct run *r, const struct server *s)
+json_rounds(FILE *f, const struct run *r, const struct server *s)
 {
-	printf(",\"rounds\":[");
+	fprintf(f, ",\"rounds\":[");
 	for (unsigned i = 0; i < r->o->rounds; i++) {
 		const struct sample *m = &s->sample[i];
-		printf("%s{\"seconds\":%.9g,\"calls\":%llu,\"bytes\":%llu,\"server_cpu_ns\":",
-		       i ? "," : "", m->seconds, (unsigned long long)m->calls,
-		       (unsigned long long)m->bytes);
+		fprintf(f, "%s{\"seconds\":%.9g,\"calls\":%llu,\"bytes\":%llu,\"server_cpu_ns\":",
+			i ? "," : "", m->seconds, (unsigned long long)m->calls,
+			(unsigned long long)m->bytes);
 		if (s->has_clock)
-			printf("%lld", (long long)m->server_ns);
+			fprintf(f, "%lld", (long long)m->server_ns);
 		else
-			printf("null");
-		printf(",\"client_cpu_ns\":%lld}", (long long)m->client_ns);
+			fprintf(f, "null");
+		fprintf(f, ",\"client_cpu_ns\":%lld}", (long long)m->client_ns);
 	}
-	printf("]");
+	fprintf(f, "]");
 }
 
 static void
-json_server(const struct run *r, const struct server *s)
+json_server(FILE *f, const struct run *r, const struct server *s)
 {
 	const struct tally *t = &s->tally;
-	printf("{\"name\":");
-	json_string(s->target.spec->name);
-	for (enum figure f = 0; f < FIG_COUNT; f++) {
-		printf(",");
-		json_spread(figure_key[f], figure_spread(r, s, f));
+	fprintf(f, "{\"name\":");
+	json_string(f, s->target.spec->name);
+	for (enum figure fig = 0; fig < FIG_COUNT; fig++) {
+		fprintf(f, ",");
+		json_spread(f, figure_key[fig], figure_spread(r, s, fig));
 	}
-	printf(",\"latency_us\":{\"p50\":%.6g,\"p99\":%.6g,\"p99.9\":%.6g}",
-	       (double)hist_quantile(&t->latency, .5) / 1e3,
-	       (double)hist_quantile(&t->latency, .99) / 1e3,
-	       (double)hist_quantile(&t->latency, .999) / 1e3);
-	printf(",\"replies_per_wakeup\":%.6g,\"calls_per_send\":%.6g", per(t->calls, t->wakeups),
-	       per(t->calls, t->sends));
-	printf(",\"ratio_to_base\":{");
-	json_spread("rate", figure_ratio(r, s, base_server(r), FIG_CALLS));
-	printf(",");
-	json_spread("server_cpu", figure_ratio(r, s, base_server(r), FIG_SRV_CALL));
-	printf("}");
-	json_failures(t);
-	json_rounds(r, s);
-	printf("}");
+	fprintf(f, ",\"latency_us\":{\"p50\":%.6g,\"p99\":%.6g,\"p99.9\":%.6g}",
+		(double)hist_quantile(&t->latency, .5) / 1e3,
+		(double)hist_quantile(&t->latency, .99) / 1e3,
+		(double)hist_quantile(&t->latency, .999) / 1e3);
+	fprintf(f, ",\"replies_per_wakeup\":%.6g,\"calls_per_send\":%.6g",
+		per(t->calls, t->wakeups), per(t->calls, t->sends));
+	fprintf(f, ",\"ratio_to_base\":{");
+	json_spread(f, "rate", figure_ratio(r, s, base_server(r), FIG_CALLS));
+	fprintf(f, ",");
+	json_spread(f, "server_cpu", figure_ratio(r, s, base_server(r), FIG_SRV_CALL));
+	fprintf(f, "}");
+	json_failures(f, t);
+	json_rounds(f, r, s);
+	fprintf(f, "}");
 }
 
 void
-report_json(const struct run *r)
+report_json(FILE *f, const struct run *r)
 {
 	const struct opts *o = r->o;
-	printf("{\"op\":\"%s\",\"size\":%u,\"random\":%s,\"connections\":%u,\"depth\":%u,"
-	       "\"threads\":%u,"
-	       "\"verified\":%s,\"base\":",
-	       op_name(o->op), o->size, o->random ? "true" : "false", o->conns, o->depth,
-	       o->threads, o->verify || o->pattern ? "true" : "false");
-	json_string(base_server(r)->target.spec->name);
-	printf(",\"servers\":[");
+	fprintf(f,
+		"{\"op\":\"%s\",\"size\":%u,\"random\":%s,\"connections\":%u,\"depth\":%u,"
+		"\"threads\":%u,"
+		"\"verified\":%s,\"base\":",
+		op_name(o->op), o->size, o->random ? "true" : "false", o->conns, o->depth,
+		o->threads, o->verify || o->pattern ? "true" : "false");
+	json_string(f, base_server(r)->target.spec->name);
+	fprintf(f, ",\"servers\":[");
 	for (unsigned i = 0; i < r->nservers; i++) {
-		printf("%s", i ? "," : "");
-		json_server(r, &r->server[i]);
+		fprintf(f, "%s", i ? "," : "");
+		json_server(f, r, &r->server[i]);
 	}
-	printf("]}\n");
+	fprintf(f, "]}\n");
 }
