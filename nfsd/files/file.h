@@ -2,69 +2,89 @@
 #ifndef FILE_H
 #define FILE_H
 /*
- * struct obj: a resolved handle. The cache maps handle -> obj for every thread: sharded by hash, one short mutex per shard, CLOCK eviction of
- * objects nobody holds, capped well under RLIMIT_NOFILE. Eviction costs time, never validity. An obj's descriptors are opened as the server
- * and shared; they close when the last reference goes.
+ * struct obj: a resolved handle. The cache maps handle -> obj for every thread: sharded by hash,
+ * one short mutex per shard, CLOCK eviction of objects nobody holds, capped well under
+ * RLIMIT_NOFILE. Eviction costs time, never validity. An obj's descriptors are opened as the server
+ * and shared; they close when the last reference goes, on a thread of the cache's own (closing the
+ * last descriptor of a removed file can take long).
  *
- * Locks, in the order they are taken: shard->lock, obj->lock. Neither is held over a system call that may sleep.
+ * Locks, in the order they are taken: shard->lock, obj->lock. Neither is held over a system call
+ * that may sleep.
  */
+#include "cred.h"
+#include "export.h"
+#include "resolve.h"
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
-#include "cred.h"
-#include "export.h"
-#include "resolve.h"
 
-/* vfs functions return 0 or an errno value, or this: it could sleep, let a worker do it. Not an errno of the kernel. */
+struct ident;
+
+/* vfs functions return 0 or an errno value, or this: it could sleep, let a worker do it. Not an
+ * errno of the kernel. */
 #define ESLEEP 4000
 
 #define OBJ_PERMS 8
 
 /* A permission answer of the kernel, true as long as ctime stays. */
 struct perm {
-	uint64_t cred; /* cred.hash */
-	uint8_t asked, granted; /* R_OK | W_OK | X_OK */
+	uint64_t cred;		/* cred.hash */
+	uint8_t asked, granted; /* R_OK | W_OK | X_OK; asked 0: unused */
 	struct timespec ctime;
 };
 
+/* Readahead of one sequential reader (vread.c). All hints, all atomic, relaxed. */
+struct ahead {
+	uint64_t next;	 /* end of the last read from disk: a sequential reader goes on here */
+	uint64_t upto;	 /* how far was read ahead */
+	uint64_t mark;	 /* a READ beyond this goes to a worker, to read on; UINT64_MAX: none */
+	uint64_t window; /* bytes read ahead last; 0: not sequential */
+};
+
 struct obj {
-	pthread_mutex_t lock; /* perms, rfd's opening */
-	nfs_fh3 fh;           /* the key: the whole sealed handle */
-	struct handle id;     /* parsed */
-	struct export *ex;    /* referenced */
-	int fd;               /* O_PATH */
-	int rfd;              /* O_RDONLY for READ, -1 until first used; atomic */
-	mode_t type;          /* S_IFMT bits */
+	pthread_mutex_t lock;  /* perms */
+	nfs_fh3 fh;	       /* the key: the whole sealed handle */
+	struct handle id;      /* parsed */
+	struct export *ex;     /* referenced */
+	int fd;		       /* O_PATH */
+	int rfd;	       /* O_RDONLY for READ, -1 until first used; atomic */
+	mode_t type;	       /* S_IFMT bits */
 	uint64_t ino;
+	uint64_t birth;	       /* unlike any other obj's of this process: names remembered in it */
 	struct perm perms[OBJ_PERMS];
 	unsigned perm_hand;
-	bool perm_warm;      /* the kernel has the object's ACL in memory: a check cannot sleep (local file systems) */
-	bool nosplice;       /* splice refused this file: READ copies; atomic */
-	unsigned cold;       /* pool reads outstanding; while > 0 loops do not trust residency; atomic */
-	uint64_t ra_next;    /* where a sequential reader would go on; atomic, a hint */
-	uint32_t ra_window;  /* bytes to read ahead next; atomic, a hint */
-	struct names *names; /* directories: remembered lookups (vfs.c), under lock */
+	bool perm_warm; /* the kernel has the object's ACL in memory: a check cannot sleep (local
+			   file systems); atomic */
+	bool nosplice;	/* splice refused this file: READ copies; atomic */
+	unsigned cold;	/* pool reads outstanding; while > 0 loops do not trust residency; atomic */
+	struct ahead ra;
 	/* cache's own */
-	unsigned refs;
+	unsigned refs; /* atomic; the cache holds one while linked */
 	bool linked, used;
 	struct obj *hnext, *cprev, *cnext;
 };
 
 struct files;
+struct names;
 
-/* max_objs 0: from RLIMIT_NOFILE (half of it, two descriptors each). */
+/* max_objs 0: from RLIMIT_NOFILE (half of it, two descriptors each; at most 131072 objects). Starts
+ * a thread: call after any fork. NULL with errno when memory or /proc is missing. */
 struct files *files_new(const struct resolve *, const struct ident *, size_t max_objs);
+/* Every reference must have been put. */
 void files_free(struct files *);
 
 /*
- * The object of a parsed handle in its export, with a reference. Cached: any thread. Else ESLEEP when !may_sleep, or it is opened.
- * ESTALE, EMFILE, EIO, ENOMEM.
+ * The object of a parsed handle in its export, with a reference. Cached: any thread. Else ESLEEP
+ * when !may_sleep, or it is opened. ESTALE, EMFILE, EIO, ENOMEM.
  */
-int obj_get(struct files *, struct export *, const nfs_fh3 *, const struct handle *, bool may_sleep, struct obj **);
-/* The object behind an O_PATH descriptor just opened (the descriptor is taken over, also on failure), whose handle is id. */
-int obj_adopt(struct files *, struct export *, int fd, const struct stat *, const struct handle *id, struct obj **);
+int obj_get(struct files *, struct export *, const nfs_fh3 *, const struct handle *, bool may_sleep,
+	    struct obj **);
+/* The object behind an O_PATH descriptor just opened (the descriptor is taken over, also on
+ * failure), whose handle is id. Never sleeps. ENOMEM. */
+int obj_adopt(struct files *, struct export *, int fd, const struct stat *, const struct handle *id,
+	      struct obj **);
 struct obj *obj_ref(struct obj *);
 void obj_put(struct files *, struct obj *);
 /* Forget an object (stale): the next get opens anew. */
@@ -72,9 +92,30 @@ void obj_forget(struct files *, struct obj *);
 /* Drops every cached object of an export (or of all: NULL). */
 void files_drop(struct files *, const struct export *);
 
-/* The O_RDONLY descriptor of a regular file, opened at first use through /proc/self/fd (may sleep: ESLEEP when !may_sleep and not yet open); valid as
- * long as the reference. EINVAL/EISDIR for what is no regular file. */
+/* The O_RDONLY descriptor of a regular file, opened at first use through /proc/self/fd (may sleep:
+ * ESLEEP when !may_sleep and not yet open); valid as long as the reference. EINVAL/EISDIR for what
+ * is no regular file; EAGAIN while somebody holds a lease on it (fcntl(2)). */
 int obj_reader(struct files *, struct obj *, bool may_sleep, int *fd);
+
+/* The sender found that this file cannot be spliced (EINVAL): READ copies it from now on. */
+static inline void
+obj_refuse_splice(struct obj *o)
+{
+	__atomic_store_n(&o->nosplice, true, __ATOMIC_RELAXED);
+}
+
+/* ---- for this box ---- */
+
+/* Opens what an O_PATH descriptor names, with O_CLOEXEC | O_NONBLOCK and flags; a descriptor of the
+ * caller's, or -1 with errno. May sleep. Out of descriptors, idle objects make room once. */
+int files_reopen(struct files *, int fd, int flags);
+/* Makes room after EMFILE or ENFILE: evicts idle objects and closes them. May sleep. */
+void files_relieve(struct files *);
+/* Forgets cached objects of local file systems that have lost their last name, so that their space
+ * is freed. The cache's thread does it every few seconds. */
+void files_sweep(struct files *);
+/* The memory of lookups (names.h). */
+struct names *files_names(struct files *);
 
 struct files_info {
 	size_t objs, max_objs;

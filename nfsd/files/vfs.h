@@ -17,11 +17,13 @@
 #include "ident.h"
 
 #define VFS_BATCH 64
+#define VFS_READ_MAX (1u << 20) /* longest READ answered; a longer count is clamped */
 
 struct vfs_seen { /* an object within a batch */
 	struct obj *obj; /* referenced until vfs_batch_end */
 	struct stat st;
 	bool have_st;
+	bool calm; /* st was taken when its times were older than the clock's grain */
 	uint64_t warm_from, warm_to; /* resident byte range, by the last probe */
 };
 struct vfs_batch {
@@ -51,11 +53,13 @@ void vfs_batch_end(struct vfs_batch *, struct files *);
 /* The object of a handle, through the batch's memory first. Reference for the caller (obj_put). */
 int vfs_object(const struct vfs_ctx *, struct export *, const nfs_fh3 *, const struct handle *, struct obj **);
 
-/* Attributes. fstat of an open object; on a file system that is not local: ESLEEP on a loop. */
+/* Attributes. fstat of an open object; on a file system that is not local: ESLEEP on a loop. ESTALE for what has lost its last name (the
+ * object is then forgotten). */
 int vfs_getattr(const struct vfs_ctx *, struct obj *, struct stat *);
 
 /*
  * Does the caller have these of R_OK|W_OK|X_OK? *granted is the subset; asks the kernel as the caller (ACLs included), remembered while ctime stays.
+ * EACCES when this server cannot act as the caller at all.
  */
 int vfs_access(const struct vfs_ctx *, struct obj *, const struct stat *, int asked, int *granted);
 
@@ -71,12 +75,13 @@ int vfs_readlink(const struct vfs_ctx *, struct obj *, char *buf, size_t size, s
 
 /*
  * READ: what the bytes are and how they should travel. Owner override and execute-implies-read are applied here. offset >= size: len 0, eof.
- * st comes before the data is looked at, so data may be newer than attributes, never older.
+ * st comes before the data is looked at, so data may be newer than attributes, never older. EACCES, EISDIR, EINVAL (no regular file), ESTALE,
+ * EIO; EAGAIN (try later) for a leased file or one that changes too fast.
  */
 struct vfs_data {
 	uint32_t len; /* bytes that follow; <= count */
 	bool eof;     /* offset + len reaches the size */
-	/* exactly one of: */
+	/* exactly one of, none when len is 0: */
 	void *mem;      /* buf_take(cap) memory holding the bytes; the caller gives it back with buf_give(mem, cap) */
 	size_t cap;
 	int fd;         /* -1, or: splice from here at off (descriptor belongs to obj; hold the reference until sent) */

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where objects end. Whoever puts the last reference buries the object here, and the cache's own
+ * thread closes its descriptors: the last close of a removed file frees its blocks and may take
+ * seconds, which a loop has not got.
+ *
+ * That thread also looks, every few seconds, at the objects of local file systems for those that
+ * have lost their last name: as long as a descriptor is open their space is not free.
+ *
+ * Honest limit: on file systems that are not local a close may hang in the file system's server,
+ * and then everything buried after it waits.
+ */
+#include "cache.h"
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SWEEP_SECONDS 5
+#define SWEEP_GROUP 64
+
+static void
+destroy(struct obj *o)
+{
+	if (o->rfd >= 0)
+		close(o->rfd);
+	close(o->fd);
+	export_put(o->ex);
+	pthread_mutex_destroy(&o->lock);
+	free(o);
+}
+
+static void
+destroy_list(struct obj *o)
+{
+	while (o) {
+		struct obj *next = o->hnext;
+
+		destroy(o);
+		o = next;
+	}
+}
+
+static struct obj *
+take_dead(struct files *f)
+{
+	pthread_mutex_lock(&f->dead_lock);
+	struct obj *list = f->dead;
+	f->dead = NULL;
+	pthread_mutex_unlock(&f->dead_lock);
+	return list;
+}
+
+void
+grave_put(struct files *f, struct obj *o)
+{
+	pthread_mutex_lock(&f->dead_lock);
+	bool first = !f->dead;
+	o->hnext = f->dead;
+	f->dead = o;
+	if (first)
+		pthread_cond_signal(&f->dead_more);
+	pthread_mutex_unlock(&f->dead_lock);
+}
+
+void
+grave_close(struct files *f)
+{
+	destroy_list(take_dead(f));
+}
+
+static bool
+lost_its_name(const struct obj *o)
+{
+	struct stat st;
+
+	return fstat(o->fd, &st) == 0 && st.st_nlink == 0;
+}
+
+/* Up to SWEEP_GROUP objects of local file systems from bucket *b on, referenced; moves *b on. */
+static size_t
+gather(struct shard *s, size_t *b, struct obj **v)
+{
+	size_t n = 0;
+
+	pthread_mutex_lock(&s->lock);
+	for (size_t seen = 0; *b <= s->mask && n < SWEEP_GROUP / 2 && seen < 1024; ++*b, seen++)
+		for (struct obj *o = s->bucket[*b]; o && n < SWEEP_GROUP; o = o->hnext)
+			if (o->ex->fs.local)
+				v[n++] = obj_ref(o);
+	pthread_mutex_unlock(&s->lock);
+	return n;
+}
+
+void
+files_sweep(struct files *f)
+{
+	struct obj *v[SWEEP_GROUP];
+
+	for (size_t i = 0; i < SHARDS; i++)
+		for (size_t b = 0; b <= f->shard[i].mask;) {
+			size_t n = gather(&f->shard[i], &b, v);
+
+			for (size_t j = 0; j < n; j++) {
+				if (lost_its_name(v[j]))
+					obj_forget(f, v[j]);
+				obj_put(f, v[j]);
+			}
+		}
+}
+
+static struct timespec
+after(int seconds)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_sec += seconds;
+	return t;
+}
+
+static void *
+undertake(void *arg)
+{
+	struct files *f = arg;
+	struct timespec next = after(SWEEP_SECONDS);
+	bool stop = false;
+
+	while (!stop) {
+		int late = 0;
+
+		pthread_mutex_lock(&f->dead_lock);
+		while (!f->dead && !f->stop && late == 0)
+			late = pthread_cond_timedwait(&f->dead_more, &f->dead_lock, &next);
+		stop = f->stop;
+		pthread_mutex_unlock(&f->dead_lock);
+		grave_close(f);
+		struct timespec now = after(0);
+		if (!stop && now.tv_sec >= next.tv_sec) {
+			files_sweep(f);
+			next = after(SWEEP_SECONDS);
+		}
+	}
+	return NULL;
+}
+
+/* Its signals are the other threads' business. */
+int
+grave_begin(struct files *f)
+{
+	pthread_condattr_t monotonic;
+	sigset_t all, before;
+
+	pthread_mutex_init(&f->dead_lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&f->dead_more, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int error = pthread_create(&f->undertaker, NULL, undertake, f);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	f->running = error == 0;
+	return error;
+}
+
+void
+grave_end(struct files *f)
+{
+	if (!f->running)
+		return;
+	pthread_mutex_lock(&f->dead_lock);
+	f->stop = true;
+	pthread_cond_signal(&f->dead_more);
+	pthread_mutex_unlock(&f->dead_lock);
+	pthread_join(f->undertaker, NULL);
+	destroy_list(take_dead(f));
+}
