@@ -29,6 +29,7 @@
 	X(COPY_STALLED, "copied_stalled_peer")                                                     \
 	X(READ_COLD, "reads_not_resident")                                                         \
 	X(PROMISE_BROKEN, "connections_closed_mid_reply")                                          \
+	X(UDP_DROPPED, "datagrams_dropped")                                                        \
 	X(RPC_REFUSED, "rpc_calls_refused")                                                        \
 	X(BAD_RECORDS, "bad_records")                                                              \
 	X(BAD_HANDLES, "bad_handles")                                                              \

@@ -294,7 +294,7 @@ call_run(struct call *c)
 	if (v != RPC_OK)
 		return refused(c, rpc_refuse(c->head, &rc, v));
 	prog = find_program(c->engine, rc.prog);
-	if (!prog)
+	if (!prog || (c->datagram && !prog->udp))
 		return refused_with(c, PROG_UNAVAIL);
 	rows = find_rows(prog, rc.vers, &n);
 	if (!rows)

@@ -74,7 +74,8 @@ struct call {
 	struct peer *peer;
 	struct vfs_batch *batch; /* NULL in a worker */
 	bool may_sleep;
-	bool copy; /* READ must not splice (rebuild) */
+	bool copy;     /* READ must not splice (rebuild) */
+	bool datagram; /* came over UDP */
 	/*
 	 * Worker: a drained pipe READ may fill, [0] = -1 none. It stays the runtime's. It was
 	 * filled if body.off == -1 and body.fd == pipe[0]; after any other outcome look (FIONREAD)
@@ -149,21 +150,22 @@ struct row {
 	size_t args_size, res_size, arm; /* arm: offset of the result union */
 	size_t
 	    head; /* the most bytes the encoded result takes, bulk data apart; checked at start */
-	enum row_need need;	  /* type of the first handle; ANY: any type */
-	size_t fh2;		  /* offset of a second handle in args, 0: none */
-	size_t bulk;		  /* offset in args of the count of bytes a READ asks for, 0: none */
-	bool writes;		  /* needs a writable export */
-	bool keep;		  /* result is kept for duplicates (not idempotent) */
-	bool sleeps;		  /* never on a loop */
-	bool anyone;		  /* needs no AUTH_SYS credential (NULL, MOUNT's queries) */
-	enum row_fail fail;	  /* what a failed result carries */
-	unsigned stat;		  /* index into the counters */
+	enum row_need need; /* type of the first handle; ANY: any type */
+	size_t fh2;	    /* offset of a second handle in args, 0: none */
+	size_t bulk;	    /* offset in args of the count of bytes a READ asks for, 0: none */
+	bool writes;	    /* needs a writable export */
+	bool keep;	    /* result is kept for duplicates (not idempotent) */
+	bool sleeps;	    /* never on a loop */
+	bool anyone;	    /* needs no AUTH_SYS credential (NULL, MOUNT's queries) */
+	enum row_fail fail; /* what a failed result carries */
+	unsigned stat;	    /* index into the counters */
 	int (*fn)(struct call *); /* 0 = success, else the protocol's status, or ESLEEP, ESYSTEM;
 				     args and res are set */
 };
 
 struct program {
 	uint32_t number, low, high;
+	bool udp; /* answered over UDP too */
 	/* rows of a version, or NULL when low <= version <= high has none */
 	const struct row *(*rows)(uint32_t version, unsigned *n);
 	/* Before fn: resolve handles, permit. 0, a status, or ESLEEP. May be NULL. */

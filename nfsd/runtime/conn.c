@@ -18,7 +18,6 @@
  */
 #include "conn.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -30,6 +29,7 @@
 
 #include "buf.h"
 #include "log.h"
+#include "peer.h"
 #include "stat.h"
 
 #define QUANTUM (2u << 20) /* bytes sent to one peer before others have their turn */
@@ -616,33 +616,6 @@ set_options(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &dead, sizeof dead);
 }
 
-/* Fills in who is there; v4-mapped addresses become IPv4. */
-static void
-name_peer(struct peer *p, const struct sockaddr_storage *addr)
-{
-	const struct sockaddr_in6 *a6 = (const void *)addr;
-	struct sockaddr_in a4 = {.sin_family = AF_INET};
-
-	memset(p, 0, sizeof *p);
-	p->addr = *addr;
-	if (addr->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&a6->sin6_addr)) {
-		memcpy(&a4.sin_addr, &a6->sin6_addr.s6_addr[12], 4);
-		a4.sin_port = a6->sin6_port;
-		memset(&p->addr, 0, sizeof p->addr);
-		memcpy(&p->addr, &a4, sizeof a4);
-	}
-	if (p->addr.ss_family == AF_INET6) {
-		inet_ntop(AF_INET6, &a6->sin6_addr, p->text, sizeof p->text);
-		p->port = ntohs(a6->sin6_port);
-		p->local = IN6_IS_ADDR_LOOPBACK(&a6->sin6_addr);
-	} else {
-		memcpy(&a4, &p->addr, sizeof a4);
-		inet_ntop(AF_INET, &a4.sin_addr, p->text, sizeof p->text);
-		p->port = ntohs(a4.sin_port);
-		p->local = ntohl(a4.sin_addr.s_addr) >> 24 == 127;
-	}
-}
-
 bool
 conn_new(struct loop *l, int fd, const struct sockaddr_storage *addr)
 {
@@ -655,7 +628,7 @@ conn_new(struct loop *l, int fd, const struct sockaddr_storage *addr)
 	c->loop = l;
 	c->fd = fd;
 	c->lane = l->next_lane++;
-	name_peer(&c->peer, addr);
+	peer_init(&c->peer, addr);
 	set_options(fd);
 	rec_init(&c->rec, loop_limits.record_max, NULL);
 	sender_init(&c->out);

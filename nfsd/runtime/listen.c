@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "peer.h"
 #include "stat.h"
 
 #define BACKLOG 1024
@@ -141,15 +142,6 @@ bind_remedy(int e)
 	}
 }
 
-static void
-set_port(struct sockaddr_storage *sa, uint16_t port)
-{
-	if (sa->ss_family == AF_INET6)
-		((struct sockaddr_in6 *)sa)->sin6_port = htons(port);
-	else
-		((struct sockaddr_in *)sa)->sin_port = htons(port);
-}
-
 /* A listening socket, or -1 with errno and a sentence. */
 static int
 bind_one(const struct conf_addr *a, uint16_t port, bool dual, char *err, size_t errlen)
@@ -159,7 +151,7 @@ bind_one(const struct conf_addr *a, uint16_t port, bool dual, char *err, size_t 
 	int on = 1, off = 0;
 	int fd = socket(sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-	set_port(&sa, port);
+	peer_set_port(&sa, port);
 	if (fd >= 0) {
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
 		if (sa.ss_family == AF_INET6)

@@ -147,6 +147,10 @@ open_port(struct server *s)
 		log_error("%s", err);
 		return 1;
 	}
+	s->udp = udp_new(s->ev, s->conf->addrs, s->conf->naddrs, s->port, &s->engine, s->pool, err,
+			 sizeof err);
+	if (!s->udp)
+		log_warn("%s; MOUNT is served over TCP alone", err);
 	return 0;
 }
 
@@ -186,6 +190,8 @@ server_stop(struct server *s, double seconds)
 {
 	if (s->listener)
 		listener_free(s->listener);
+	if (s->udp)
+		udp_stop(s->udp);
 	admin_free(s->admin);
 	for (unsigned i = 0; i < s->nloops; i++)
 		loop_stop(s->loops[i], seconds);
@@ -193,6 +199,8 @@ server_stop(struct server *s, double seconds)
 		loop_join(s->loops[i]);
 	if (s->pool)
 		pool_free(s->pool);
+	if (s->udp)
+		udp_free(s->udp);
 	if (s->engine.table)
 		engine_fini(&s->engine);
 	if (s->files)

@@ -16,6 +16,7 @@
 #include "pool.h"
 #include "resolve.h"
 #include "store.h"
+#include "udp.h"
 #include "vfs.h"
 #include <ev.h>
 
@@ -37,6 +38,7 @@ struct server {
 	struct loop *loops[CONF_LOOPS_MAX];
 	unsigned nloops;
 	struct listener *listener;
+	struct udp *udp;
 	struct rpcb *rpcb;
 	struct admin *admin;
 	uint16_t port;

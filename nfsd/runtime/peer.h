@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PEER_H
+#define PEER_H
+/* Addresses of peers and of ourselves. */
+#include "call.h"
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* Fills in who is at that address; v4-mapped addresses become IPv4. */
+void peer_init(struct peer *, const struct sockaddr_storage *);
+/* Sets the port of an IPv4 or IPv6 address. */
+void peer_set_port(struct sockaddr_storage *, uint16_t port);
+
+#endif
