@@ -339,7 +339,8 @@ TEST(reply, only_a_span_is_ever_redone)
 	bed_make(b, 0);
 	p = pipes_take(&b->pipes);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
-	size_t n = (size_t)(p->slots - 1) * PIPE_SLOT - 1; /* one slot for the heads; one pad byte */
+	size_t n =
+	    (size_t)(p->slots - 1) * PIPE_SLOT - 1; /* one slot for the heads; one pad byte */
 	pipes_give(&b->pipes, p);
 	queue(b, 0, 90, 0, 30, 0);
 	size_t keep = b->nwant;

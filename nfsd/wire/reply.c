@@ -40,9 +40,10 @@
 
 #include "buf.h"
 
-#define IOVS 192	/* of one sendmsg: 64 replies of head, body, pad */
-#define FOLD_BYTES 4096 /* bytes-only replies up to here ride in the pipe of the span behind them  \
-			 */
+#define IOVS 192 /* of one sendmsg: 64 replies of head, body, pad */
+#define FOLD_BYTES                                                                                 \
+	4096 /* bytes-only replies up to here ride in the pipe of the span behind them             \
+	      */
 #define GULP_MIN (128u << 10)
 
 static const char zeros[4];
