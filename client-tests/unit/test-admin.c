@@ -167,7 +167,7 @@ TEST(admin, request_reply)
 	expect(&s, "echo a b\\040c \\\n", "ok\n[a][b c][]");
 	expect(&s, "echo\n", "error\n");
 	expect(&s, "explain 10.0.0.1 /srv\n",
-	       "error\nnot known: this server has no such command; try help\n");
+	       "error\nexplain: not known to this server; try help\n");
 	expect(&s, "\n", "error\nempty request; try help\n");
 	CU_ASSERT_EQUAL(s.calls, 2);
 	stop(&s);

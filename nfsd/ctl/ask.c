@@ -147,7 +147,7 @@ ctl_pass_on(const struct ctl *ctl, int argc, char **argv)
 	if (r.ok)
 		fwrite(r.text, 1, r.len, stdout);
 	else
-		fprintf(stderr, "splicectl: %s: %s", argv[0], r.len ? r.text : "refused\n");
+		fprintf(stderr, "splicectl: %s", r.len ? r.text : "refused\n");
 	free(r.text);
 	if (fflush(stdout) != 0) {
 		fprintf(stderr, "splicectl: cannot write the reply: %s\n", strerror(errno));

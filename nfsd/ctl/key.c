@@ -82,7 +82,7 @@ read_key(const char *file, char text[KEY_TEXT_MAX])
 static int
 print_refusal(const struct ctl_reply *r)
 {
-	fprintf(stderr, "splicectl: key: %s", r->text && r->len ? r->text : "refused\n");
+	fprintf(stderr, "splicectl: %s", r->text && r->len ? r->text : "refused\n");
 	return CTL_FAILED;
 }
 

@@ -135,6 +135,7 @@ static int
 run_command(struct client *c, FILE *out)
 {
 	const struct admin *a = c->admin;
+	char name[80];
 
 	if (c->argc < 0)
 		fprintf(
@@ -148,7 +149,8 @@ run_command(struct client *c, FILE *out)
 	else if (!strcmp(c->argv[0], "help"))
 		return help(a->ops, out);
 	else
-		fprintf(out, "not known: this server has no such command; try help\n");
+		fprintf(out, "%s: not known to this server; try help\n",
+			log_text(name, sizeof name, c->argv[0], strlen(c->argv[0])));
 	return EINVAL;
 }
 

@@ -13,7 +13,7 @@ do_export(const char *statedir, FILE *out)
 	char text[KEY_TEXT_MAX], err[300] = "";
 	int error = handle_key_export(statedir, text, sizeof text, err, sizeof err);
 
-	fprintf(out, "%s", error ? err : text);
+	fprintf(out, "%s%s", error ? "key: " : "", error ? err : text);
 	if (error || !strchr(text, '\n'))
 		fputc('\n', out);
 	sodium_memzero(text, sizeof text);
@@ -27,9 +27,9 @@ do_import(const char *statedir, const char *text, FILE *out)
 	int error = handle_key_import(statedir, text, err, sizeof err);
 
 	if (error)
-		fprintf(out, "%s\n", err);
+		fprintf(out, "key: %s\n", err);
 	else
-		fprintf(out, "key imported; a running server uses it from its next start\n");
+		fprintf(out, "key imported; handles are made with it from the next start on\n");
 	return error;
 }
 
