@@ -37,8 +37,9 @@
 #include <unistd.h>
 
 #define PAGE ((uint64_t)4096)
-#define PROBE_MIN ((uint64_t)128 << 10) /* probed ahead in one question, for the rest of a batch   \
-					 */
+#define PROBE_MIN                                                                                  \
+	((uint64_t)128 << 10) /* probed ahead in one question, for the rest of a batch             \
+			       */
 #define PROBE_MAX ((uint64_t)2 << 20)
 #define PROBE_READS 16
 #define SAMPLE ((uint64_t)256 << 10)
