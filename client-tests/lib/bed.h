@@ -122,6 +122,16 @@ int bed_getattr(struct bed *, const nfs_fh3 *, fattr3 *);
 int bed_read(struct bed *, const nfs_fh3 *, uint64_t off, uint32_t count, READ3res *);
 int bed_mnt(struct bed *, const char *path, nfs_fh3 *fh);
 
+enum { BED_NFS_PROCS = 22 };
+/* A well-formed record of any procedure of NFS (1..21) about fh, with fh2 where it takes two; names
+ * are "file", READ and WRITE 8 bytes. */
+void bed_any(struct bed *, uint32_t proc, const nfs_fh3 *fh, const nfs_fh3 *fh2);
+/* The kind of object a procedure is about (first handle): S_IFREG, S_IFDIR, S_IFLNK, or 0 for any.
+ */
+mode_t bed_kind(uint32_t proc);
+/* The status of a reply of NFS already run: -1 when it was not accepted. */
+int bed_status(const struct bed *);
+
 /* ---- listings ---- */
 struct bed_entry {
 	uint64_t fileid, cookie;

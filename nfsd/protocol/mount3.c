@@ -194,7 +194,7 @@ versions(uint32_t version, unsigned *n)
 }
 
 const struct program mount3_program = {
-	.udp = true,
+    .udp = true,
     .number = MOUNT_PROGRAM,
     .low = MOUNT_V1,
     .high = MOUNT_V3,

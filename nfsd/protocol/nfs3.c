@@ -153,8 +153,9 @@ resolve(struct call *c, unsigned i, const nfs_fh3 *fh)
 	ex = export_by_id(c->table, h.export_id);
 	if (!ex)
 		return stale();
-	/* two exports may squash one caller to two users; no call acts as both */
-	if (i > 0 && h.export_id != c->obj[0]->id.export_id)
+	/* two exports may squash one caller to two users; no call acts as both (an export may have
+	 * two ids, after a new key) */
+	if (i > 0 && ex != export_by_id(c->table, c->obj[0]->id.export_id))
 		return NFS3ERR_XDEV;
 	if (i == 0 && (e = permit(c, ex)) != 0)
 		return nfs3_status(e);

@@ -56,7 +56,7 @@ nfs3_fattr(const struct export *ex, const struct handle *id, const struct stat *
 	    .size = st->st_size > 0 ? (size3)st->st_size : 0,
 	    .used = st->st_blocks > 0 ? (size3)st->st_blocks * 512 : 0,
 	    .rdev = {major(st->st_rdev), minor(st->st_rdev)},
-	    .fsid = id->ilen ? fs_fsid3(&ex->fs, id) : ex->fs.fsid3,
+	    .fsid = fs_fsid3(&ex->fs, id),
 	    .fileid = nfs3_fileid(st->st_ino),
 	    .atime = nfs3_time(&st->st_atim),
 	    .mtime = nfs3_time(&st->st_mtim),

@@ -10,8 +10,8 @@
 #include "export.h"
 #include "nfs3.h"
 
-/* id: the object's handle (it tells btrfs subvolumes apart); ilen 0: an object of the export's own
- * file system. */
+/* id: the object's handle, or its directory's when it has none (it tells btrfs subvolumes apart).
+ */
 void nfs3_fattr(const struct export *, const struct handle *id, const struct stat *, fattr3 *);
 /* Never 0, which macOS does not survive; everything that says a file's number says it through here.
  */

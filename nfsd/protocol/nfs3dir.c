@@ -53,7 +53,7 @@ put_plus(const struct listing *l, const struct vdir_entry *e)
 	nfs_fh3 fh;
 
 	if (e->have_st)
-		nfs3_fattr(c->obj[0]->ex, &e->id, &e->st, &attr);
+		nfs3_fattr(c->obj[0]->ex, have_fh ? &e->id : &c->obj[0]->id, &e->st, &attr);
 	if (have_fh)
 		handle_seal(c->engine->key, &e->id, &fh);
 	return wire_entryplus3(l->buf + l->used, l->room - l->used, nfs3_fileid(e->fileid), e->name,
