@@ -195,3 +195,34 @@ TEST(conf, statedir)
 		unsetenv("XDG_STATE_HOME");
 	free(saved);
 }
+
+/* The manual page documents exactly the options that the program has. (Tests run at the top of the
+ * source tree.) */
+TEST(conf, manual)
+{
+	static struct run r;
+	static char page[32768];
+	FILE *f = fopen("etc/spliced.8", "r");
+	unsigned options = 0, documented = 0;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	page[fread(page, 1, sizeof page - 1, f)] = '\0';
+	fclose(f);
+	run(&r, "--help");
+	for (const char *p = strstr(r.out, " --"); p; p = strstr(p + 3, " --")) {
+		char name[40], item[80];
+
+		snprintf(name, sizeof name, "%.*s",
+			 (int)strspn(p + 3, "abcdefghijklmnopqrstuvwxyz-"), p + 3);
+		if (p[-1] == ',')
+			snprintf(item, sizeof item, "\n.It Fl %c , -%s", p[-2], name);
+		else
+			snprintf(item, sizeof item, "\n.It Fl -%s", name);
+		options++;
+		CU_ASSERT_PTR_NOT_NULL(strstr(page, item));
+	}
+	for (const char *p = strstr(page, "\n.It Fl "); p; p = strstr(p + 1, "\n.It Fl "))
+		documented++;
+	CU_ASSERT(options > 10);
+	CU_ASSERT_EQUAL(options, documented);
+}
