@@ -83,6 +83,10 @@ TEST(kernel, without)
 	CU_ASSERT_EQUAL(k.cachestat, all.cachestat);
 	CU_ASSERT_PTR_NOT_NULL(strstr(k.missing, "nowait"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(k.missing, "big_pipe"));
+	setenv("SPLICED_WITHOUT", "nowaitx,openat",
+	       1); /* no such names: said, and nothing is off */
+	kernel_probe(&k, "/tmp");
+	CU_ASSERT_STRING_EQUAL(k.missing, all.missing);
 	setenv("SPLICED_WITHOUT", "openat2", 1);
 	kernel_probe(&k, "/tmp");
 	CU_ASSERT_FALSE(k.cached_open);
@@ -95,12 +99,15 @@ TEST(kernel, without)
 	unsetenv("SPLICED_WITHOUT");
 }
 
-/* A directory that does not exist is not a crash: what cannot be tried is missing. */
+/* A directory that does not exist says nothing about the kernel: another one is tried. */
 TEST(kernel, no_directory)
 {
-	struct kernel k;
+	struct kernel there, gone;
 
-	kernel_probe(&k, "/nonexistent/dir");
-	CU_ASSERT_FALSE(k.openat2);
-	CU_ASSERT_FALSE(k.mount_clone);
+	kernel_probe(&there, "/");
+	kernel_probe(&gone, "/nonexistent/dir");
+	CU_ASSERT_EQUAL(gone.openat2, there.openat2);
+	CU_ASSERT_EQUAL(gone.faccess_empty, there.faccess_empty);
+	CU_ASSERT_EQUAL(gone.mount_clone, there.mount_clone);
+	CU_ASSERT_EQUAL(gone.khandle, there.khandle);
 }

@@ -266,6 +266,8 @@ kernel_probe(struct kernel *k, const char *dir)
 	struct probe p = {open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC), open_file(dir)};
 	size_t used = 0;
 
+	if (p.dir < 0) /* not made yet, say: that says nothing about the kernel */
+		p.dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	memset(k, 0, sizeof *k);
 	k->release = release_number();
 	check_words(without);

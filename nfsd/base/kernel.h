@@ -25,7 +25,7 @@ struct kernel {
 	char missing[160];  /* human-readable comma list of what is absent */
 };
 
-/* Tries everything. dir: an existing directory to try file calls in. Never fails. */
+/* Tries everything. dir: a directory to try file calls in; / where it cannot be opened. Never fails. */
 void kernel_probe(struct kernel *, const char *dir);
 
 /* Thin wrappers for calls that glibc 2.36 lacks; errno as usual. */
