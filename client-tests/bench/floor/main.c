@@ -17,6 +17,7 @@
 #include "floor.h"
 
 struct peer {
+	struct peer *next;
 	int fd;
 	size_t have;
 	uint8_t in[INPUT_MAX];
@@ -31,6 +32,7 @@ struct floor {
 	const char *path;
 	int ep, listener, signals;
 	bool stop;
+	struct peer *peers;
 	uint64_t calls, wakeups, flushes;
 };
 
@@ -201,8 +203,21 @@ accept_peer(struct floor *f)
 	}
 	p->fd = fd;
 	p->have = 0;
+	p->next = f->peers;
+	f->peers = p;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 	watch(f, fd, p);
+}
+
+static void
+close_peer(struct floor *f, struct peer *p)
+{
+	struct peer **at = &f->peers;
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	close(p->fd);
+	free(p);
 }
 
 static bool
@@ -264,8 +279,7 @@ serve(struct floor *f, struct peer *p)
 	}
 	f->batch.n = 0; /* replies to a peer that is gone */
 	f->batch.bytes = f->batch.used = 0;
-	close(p->fd);
-	free(p);
+	close_peer(f, p);
 }
 
 static void
@@ -305,6 +319,8 @@ main(int argc, char **argv)
 		return fail("cannot listen on 127.0.0.1");
 	loop(f);
 	print_counts(f);
+	while (f->peers)
+		close_peer(f, f->peers);
 	free(f->served.hot);
 	free(f);
 	return 0;

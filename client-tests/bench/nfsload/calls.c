@@ -36,7 +36,7 @@ calls_make(struct calls *c, const struct opts *o, const struct target *t)
 	*c = (struct calls){.n = single ? 1 : t->nobjects};
 	c->each = calloc(c->n, sizeof *c->each);
 	for (unsigned i = 0; c->each && i < c->n; i++) {
-		uint8_t buf[1024];
+		uint8_t buf[1024] = {0};
 		struct enc e = {.base = buf, .cap = sizeof buf};
 		encode(&e, o, t, &t->object[i]);
 		c->each[i].p = e.over ? NULL : malloc(e.len);

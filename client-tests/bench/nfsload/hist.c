@@ -6,12 +6,12 @@
 static unsigned
 index_of(uint64_t ns)
 {
-	if (ns < 2 * SUB)
+	if (!(ns >> (HIST_SUB_BITS + 1)))
 		return (unsigned)ns;
 	if (ns >> HIST_TOP_BIT)
 		return HIST_BUCKETS - 1;
 	unsigned shift = 63u - (unsigned)__builtin_clzll(ns) - HIST_SUB_BITS;
-	return shift * SUB + (unsigned)(ns >> shift);
+	return (shift << HIST_SUB_BITS) + (unsigned)(ns >> shift);
 }
 
 static uint64_t

@@ -62,7 +62,7 @@ report(const struct opts *o, const struct run *r)
 static int
 run(const struct opts *o, struct run *r)
 {
-	char err[2 * RPC_ERR] = "";
+	char err[RUN_ERR] = "";
 	bool good = !run_open(r, o, err) && !run_measure(r, err);
 	int status = good ? report(o, r) : fail(err);
 	run_close(r);

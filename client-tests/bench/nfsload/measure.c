@@ -24,14 +24,14 @@ cpu_ns(clockid_t clock)
 }
 
 static int
-complain(char err[2 * RPC_ERR], const struct server_spec *s, const char *why)
+complain(char err[RUN_ERR], const struct server_spec *s, const char *why)
 {
-	snprintf(err, 2 * RPC_ERR, "server %.100s (%.80s:%s): %s", s->name, s->host, s->port, why);
+	snprintf(err, RUN_ERR, "server %.100s (%.80s:%s): %s", s->name, s->host, s->port, why);
 	return -1;
 }
 
 static int
-open_clock(struct server *s, char err[2 * RPC_ERR])
+open_clock(struct server *s, char err[RUN_ERR])
 {
 	const struct server_spec *spec = s->target.spec;
 	if (!spec->pid)
@@ -48,7 +48,7 @@ open_clock(struct server *s, char err[2 * RPC_ERR])
 
 /* What only the size of the file tells. */
 static int
-check_file(const struct run *r, const struct server *s, char err[2 * RPC_ERR])
+check_file(const struct run *r, const struct server *s, char err[RUN_ERR])
 {
 	char why[RPC_ERR];
 	const struct target *t = &s->target;
@@ -72,7 +72,7 @@ check_file(const struct run *r, const struct server *s, char err[2 * RPC_ERR])
 }
 
 static int
-open_conns(struct run *r, struct server *s, char err[2 * RPC_ERR])
+open_conns(struct run *r, struct server *s, char err[RUN_ERR])
 {
 	bool look = r->o->verify || r->o->pattern;
 	s->conn = calloc(r->o->conns, sizeof *s->conn);
@@ -89,7 +89,7 @@ open_conns(struct run *r, struct server *s, char err[2 * RPC_ERR])
 }
 
 int
-run_open(struct run *r, const struct opts *o, char err[2 * RPC_ERR])
+run_open(struct run *r, const struct opts *o, char err[RUN_ERR])
 {
 	*r = (struct run){.o = o, .verify = {.pattern = o->pattern}};
 	if (o->verify && verifier_open(&r->verify, o->verify, err))
@@ -107,7 +107,7 @@ run_open(struct run *r, const struct opts *o, char err[2 * RPC_ERR])
 }
 
 static int
-measure_one(struct run *r, struct server *s, struct sample *m, char err[2 * RPC_ERR])
+measure_one(struct run *r, struct server *s, struct sample *m, char err[RUN_ERR])
 {
 	char why[RPC_ERR];
 	struct tally *t = calloc(2, sizeof *t); /* of the warm-up, of the measured part */
@@ -133,7 +133,7 @@ measure_one(struct run *r, struct server *s, struct sample *m, char err[2 * RPC_
 }
 
 int
-run_measure(struct run *r, char err[2 * RPC_ERR])
+run_measure(struct run *r, char err[RUN_ERR])
 {
 	for (unsigned round = 0; round < r->o->rounds; round++)
 		for (unsigned i = 0; i < r->nservers; i++)

@@ -6,6 +6,8 @@
 
 #include "conn.h"
 
+#define RUN_ERR 512 /* a complaint with the name of the server in front */
+
 struct sample {
 	double seconds;
 	uint64_t calls;
@@ -33,8 +35,8 @@ struct run {
 };
 
 /* 0, or -1 with err, which names the server. run_close is to be called in both cases. */
-int run_open(struct run *r, const struct opts *o, char err[2 * RPC_ERR]);
-int run_measure(struct run *r, char err[2 * RPC_ERR]);
+int run_open(struct run *r, const struct opts *o, char err[RUN_ERR]);
+int run_measure(struct run *r, char err[RUN_ERR]);
 void run_close(struct run *r);
 
 #endif

@@ -212,7 +212,7 @@ parse_caller(int key, char *arg, struct argp_state *st)
 		take_groups(st, o, arg);
 		return 0;
 	case KEY_PRIVPORT:
-		if (strcmp(arg, "yes") && strcmp(arg, "no"))
+		if (strcmp(arg, "yes") != 0 && strcmp(arg, "no") != 0)
 			argp_error(st, "--privport %s: need yes or no", arg);
 		o->privport = arg[0] == 'y';
 		return 0;

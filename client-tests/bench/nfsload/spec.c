@@ -57,13 +57,13 @@ const char *
 spec_parse(struct server_spec *s, const char *arg)
 {
 	char *copy = strdup(arg);
+	s->name = copy;
 	if (!copy)
 		return "out of memory";
 	char *equals = strchr(copy, '=');
 	if (!equals || equals == copy)
 		return "no NAME= in front";
 	*equals = '\0';
-	s->name = copy;
 	char *address = equals + 1;
 	s->pid = cut_pid(address);
 	char *slash = strchr(address, '/');
