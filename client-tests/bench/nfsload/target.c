@@ -125,17 +125,18 @@ fsinfo(struct session *s, struct target *t)
 	return 0;
 }
 
-/* Walks the components of rest down from *dir. Leaves the last name in *leaf and its directory in
+/* Walks the components of rest down from *dir. Leaves the last one in *leaf and its directory in
  * *dir. */
 static int
 walk(struct session *s, struct fh *dir, char *rest, struct object *leaf)
 {
 	char *save = NULL;
+	const char *last = NULL;
 	for (char *name = strtok_r(rest, "/", &save); name; name = strtok_r(NULL, "/", &save)) {
 		uint32_t status;
-		if (leaf->name)
+		if (last)
 			*dir = leaf->fh;
-		leaf->name = name;
+		last = name;
 		if (lookup(s, dir, name, &leaf->fh, &status))
 			return -1;
 		if (status) {
@@ -144,10 +145,10 @@ walk(struct session *s, struct fh *dir, char *rest, struct object *leaf)
 			return -1;
 		}
 	}
-	if (!leaf->name)
+	if (!last)
 		snprintf(s->err, RPC_ERR, "no file name after the export");
 	else
-		leaf->name = strdup(leaf->name);
+		leaf->name = strdup(last); /* last lies in rest, which does not live as long */
 	return leaf->name ? 0 : -1;
 }
 
