@@ -2,8 +2,9 @@
 #ifndef CRED_H
 #define CRED_H
 /*
- * Who asks: the identity under which the file system is asked, after squashing. Plain value, copied freely.
- * `hash` stands for the whole of the rest (a keyed hash: two credentials of one hash are one credential).
+ * Who asks: the identity under which the file system is asked, after squashing. Plain value, copied
+ * freely. `hash` stands for the whole of the rest (a keyed hash: two credentials of one hash are
+ * one credential).
  */
 #include <stdbool.h>
 #include <stdint.h>

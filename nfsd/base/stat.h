@@ -2,8 +2,9 @@
 #ifndef STAT_H
 #define STAT_H
 /*
- * Counters: each thread has its own block and is its only writer; a reader sums the blocks, so counting costs an add and
- * reading may be a moment late. Names (for splicectl stat, JSON and metrics) stand in one table, STAT_LIST.
+ * Counters: each thread has its own block and is its only writer; a reader sums the blocks, so
+ * counting costs an add and reading may be a moment late. Names (for splicectl stat, JSON and
+ * metrics) stand in one table, STAT_LIST.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -50,16 +51,17 @@ enum stat_id {
 #define X(id, name) ST_##id,
 	STAT_LIST(X)
 #undef X
-	ST_N
+	    ST_N
 };
 
-#define STAT_ROWS 32    /* procedures: NFS 0..21, then MOUNT from STAT_MOUNT */
+#define STAT_ROWS 32 /* procedures: NFS 0..21, then MOUNT from STAT_MOUNT */
 #define STAT_MOUNT 22
-#define STAT_BUCKETS 40 /* latency: bucket b counts calls of [2^(b/2) ...) * 1 us steps; see stat_bucket_us */
+#define STAT_BUCKETS                                                                               \
+	40 /* latency: bucket b counts calls of [2^(b/2) ...) * 1 us steps; see stat_bucket_us */
 
 struct stat_row {
 	uint64_t calls, errors, bytes; /* bytes: payload of READ and WRITE */
-	uint64_t latency_ns;           /* sum */
+	uint64_t latency_ns;	       /* sum */
 	uint64_t bucket[STAT_BUCKETS];
 };
 
@@ -77,13 +79,14 @@ stat_inc(enum stat_id id)
 {
 	stat_add(id, 1);
 }
-/* One call ended: its row, whether the reply was an error, payload bytes, nanoseconds from complete record to reply. */
+/* One call ended: its row, whether the reply was an error, payload bytes, nanoseconds from complete
+ * record to reply. */
 void stat_call(unsigned row, int error, uint64_t bytes, uint64_t ns);
 /* Upper edge of a latency bucket in microseconds. */
 double stat_bucket_us(unsigned bucket);
 /*
- * The latency in microseconds below which `share` (0..1) of the counted calls stayed: an estimate within its bucket, so good to
- * the bucket's width (a factor of 1.4). 0 when nothing was counted.
+ * The latency in microseconds below which `share` (0..1) of the counted calls stayed: an estimate
+ * within its bucket, so good to the bucket's width (a factor of 1.4). 0 when nothing was counted.
  */
 double stat_percentile_us(const uint64_t bucket[STAT_BUCKETS], double share);
 /* Sums all blocks. */

@@ -372,7 +372,7 @@ static int
 bind_socket(struct admin *a)
 {
 	struct sockaddr_un addr;
-	struct stat st;
+	struct stat st = {0};
 	int dirfd, error = control_address(a->statedir, &addr, &dirfd);
 
 	if (error)

@@ -17,7 +17,7 @@ struct admin_command {
 	const char *name;
 	const char *args; /* for the help text: "CLIENT PATH"; NULL: none */
 	const char *help; /* one line */
-	bool slow;	  /* may sleep: runs in a thread of its own, beside the loop and other commands */
+	bool slow; /* may sleep: runs in a thread of its own, beside the loop and other commands */
 	/*
 	 * argv[0] is the name; argv ends with NULL. Writes the reply to out. 0: done. Anything
 	 * else: refused, and what was written is the message (what, why, what to do).
@@ -35,8 +35,8 @@ struct admin_ops {
  * the loop, in whose thread this and admin_free() are called. `help` is answered here. NULL with a
  * message in err.
  */
-struct admin *admin_new(struct ev_loop *, const char *statedir, const struct admin_ops *,
-			void *arg, char *err, size_t errlen);
+struct admin *admin_new(struct ev_loop *, const char *statedir, const struct admin_ops *, void *arg,
+			char *err, size_t errlen);
 /* Removes the socket, drops clients, waits for slow commands that still run. NULL is ignored. */
 void admin_free(struct admin *);
 

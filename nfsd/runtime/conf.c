@@ -262,7 +262,7 @@ getopt_forms(char *letters, struct option *longs)
 			*letters++ = ':';
 	}
 	*letters = '\0';
-	memset(&longs[NROWS], 0, sizeof longs[NROWS]);
+	longs[NROWS] = (struct option){NULL, 0, NULL, 0};
 }
 
 static const struct option_row *

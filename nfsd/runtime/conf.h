@@ -2,9 +2,11 @@
 #ifndef CONF_H
 #define CONF_H
 /*
- * The command line as one value. Options are rows of one table (letter, name, help, setter): the parser and the usage text both come from it.
- * A bad value is one line saying what, why and what to do, and exit status 2.
+ * The command line as one value. Options are rows of one table (letter, name, help, setter): the
+ * parser and the usage text both come from it. A bad value is one line saying what, why and what to
+ * do, and exit status 2.
  */
+#include "log.h"
 #include <limits.h>
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -12,14 +14,14 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/socket.h>
-#include "log.h"
 
 #define CONF_ADDRS_MAX 16
 #define CONF_LOOPS_MAX 64
 #define CONF_WORKERS_MAX 512
 #define CONF_WORKERS 16
 #define CONF_PORT 2049
-/* -z auto: READs of this many bytes and more are spliced. Below it one more copy is cheaper than the pipe's work. */
+/* -z auto: READs of this many bytes and more are spliced. Below it one more copy is cheaper than
+ * the pipe's work. */
 #define CONF_SPLICE_AUTO 32768
 #define CONF_SPLICE_ALWAYS 0
 #define CONF_SPLICE_NEVER UINT32_MAX /* the meaning of vfs.splice_from */
@@ -32,24 +34,25 @@ struct conf_addr {
 struct conf {
 	char **dirs; /* as written; points into argv */
 	size_t ndirs;
-	const char *options; /* -o, for every DIR; NULL: defaults */
-	const char *clients; /* -c; NULL: loopback */
-	const char *file;    /* -e */
-	bool check;	     /* -n: check and exit */
-	uint16_t port;	     /* 0: any free one */
+	const char *options;			/* -o, for every DIR; NULL: defaults */
+	const char *clients;			/* -c; NULL: loopback */
+	const char *file;			/* -e */
+	bool check;				/* -n: check and exit */
+	uint16_t port;				/* 0: any free one */
 	struct conf_addr addrs[CONF_ADDRS_MAX]; /* none: every address of the machine */
 	size_t naddrs;
 	char statedir[PATH_MAX];
 	unsigned loops, workers;
 	uint32_t splice_from;
-	bool no_rpcbind; /* -R */
-	bool detach;	 /* -D */
+	bool no_rpcbind;      /* -R */
+	bool detach;	      /* -D */
 	enum log_level level; /* -q: warnings; -v: debug; else info */
 };
 
 /*
- * Parses argv. -1: run with *c. Otherwise the exit status: 0 after --help or --version (written to out), 2 after a bad command line (one line written
- * to err). argv must outlive *c; getopt(3) moves the DIRs to its end. Not for use by two threads at once (getopt).
+ * Parses argv. -1: run with *c. Otherwise the exit status: 0 after --help or --version (written to
+ * out), 2 after a bad command line (one line written to err). argv must outlive *c; getopt(3) moves
+ * the DIRs to its end. Not for use by two threads at once (getopt).
  */
 int conf_parse(struct conf *c, int argc, char **argv, FILE *out, FILE *err);
 

@@ -174,7 +174,7 @@ print_esxi(FILE *out, const struct place *p, const char *path)
 
 	fprintf(out, "  ESXi     esxcli storage nfs add -H %s -s %s -v ", p->host,
 		quote(text, path));
-	for (int i = 0; base[i] && i < 42; i++)
+	for (int i = 0; i < 42 && base[i]; i++)
 		fputc(isalnum((unsigned char)base[i]) || strchr("._-", base[i]) ? base[i] : '_',
 		      out);
 	fputc('\n', out);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #ifndef REPORT_H
 #define REPORT_H
-/* The server's counters for people and for programs: what `splicectl stat` and `splicectl stat --json` say. */
+/* The server's counters for people and for programs: what `splicectl stat` and `splicectl stat
+ * --json` say. */
+#include "kernel.h"
+#include "stat.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include "kernel.h"
-#include "stat.h"
 
 /* What is true now, beside the counters. */
 struct admin_gauges {
@@ -23,8 +24,9 @@ void report_text(FILE *out, const struct stat_block *, const struct admin_gauges
 		 const char *const names[STAT_ROWS]);
 /*
  * One JSON object and a newline; members are added, never renamed:
- *	version, time_ns (CLOCK_MONOTONIC), uptime_seconds, gauges {name: n}, kernel {release, missing},
- *	counters {name: n}, procedures {name: {calls, errors, bytes, latency_ns, mean_us, p50_us, p99_us, buckets [n]}}
+ *	version, time_ns (CLOCK_MONOTONIC), uptime_seconds, gauges {name: n}, kernel {release,
+ *missing}, counters {name: n}, procedures {name: {calls, errors, bytes, latency_ns, mean_us,
+ *p50_us, p99_us, buckets [n]}}
  */
 void report_json(FILE *out, const struct stat_block *, const struct admin_gauges *,
 		 const char *const names[STAT_ROWS]);
