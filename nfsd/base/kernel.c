@@ -238,8 +238,8 @@ check_words(const char *list)
 	while (list && *list) {
 		size_t len = strcspn(list, ","), i = 0;
 
-		while (i < NFEATURES &&
-		       (strlen(features[i].name) != len || memcmp(list, features[i].name, len)))
+		while (i < NFEATURES && (strlen(features[i].name) != len ||
+					 memcmp(list, features[i].name, len) != 0))
 			i++;
 		if (i == NFEATURES && len && !in_list("all", list, len))
 			log_warn("SPLICED_WITHOUT: there is no feature \"%.*s\"; ignored", (int)len,
