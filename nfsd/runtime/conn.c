@@ -12,7 +12,8 @@
  * connections have their turn. A peer that owes us reading (unsent_max), that keeps calls_max
  * workers' calls open, or that holds much while the global budget is exceeded, is not read from:
  * TCP tells it to wait. It is never closed for being slow; a dead one is found by keepalive and
- * TCP_USER_TIMEOUT.
+ * TCP_USER_TIMEOUT. Only a stranger, who never showed a valid handle, has to leave after a while,
+ * and at once when descriptors run out.
  *
  * End: a closed connection waits for its tasks in the pool, then frees itself (conn_release).
  */
@@ -36,6 +37,8 @@
 #define BATCH_PIPES 8
 #define DEAD_PEER_MS 300000	  /* unacknowledged for this long: the peer is gone */
 #define BUDGET_SHARE (256u << 10) /* holding less than this is always allowed */
+#define STRANGER_IDLE 300.	  /* seconds a peer without a valid handle may be silent... */
+#define STRANGER_AGE 10.	  /* ...and be here at all, when descriptors are short */
 #define DATA_MAX (1u << 20)	  /* the most one reply carries, whatever was asked for */
 
 static void conn_run(struct conn *);
@@ -496,7 +499,6 @@ on_readable(struct ev_loop *ev, ev_io *w, int revents)
 	int n = rec_iov(&c->rec, c->loop->scratch, REC_SCRATCH, iov);
 	ssize_t k = readv(c->fd, iov, n);
 
-	(void)ev;
 	(void)revents;
 	loop_clock(c->loop);
 	if (k < 0) {
@@ -509,6 +511,7 @@ on_readable(struct ev_loop *ev, ev_io *w, int revents)
 		settle(c);
 		return;
 	}
+	c->heard = ev_now(ev);
 	c->bytes_in += (uint64_t)k;
 	stat_add(ST_BYTES_IN, (uint64_t)k);
 	rec_feed(&c->rec, (size_t)k);
@@ -571,13 +574,28 @@ conn_touched(struct conn *c)
 		settle(c);
 }
 
+static bool
+must_leave(const struct conn *c, bool make_room)
+{
+	ev_tstamp now = ev_now(c->loop->ev), silent = now - c->heard;
+
+	if (__atomic_load_n(&c->peer.known, __ATOMIC_RELAXED) || c->in_pool > 0)
+		return false;
+	return silent > STRANGER_IDLE ||
+	       (make_room && (silent >= 1 || now - c->born > STRANGER_AGE));
+}
+
 void
-conn_tick(struct conn *c)
+conn_tick(struct conn *c, bool make_room)
 {
 	struct loop *l = c->loop;
 
 	if (c->closed)
 		return;
+	if (must_leave(c, make_room)) {
+		conn_close(c, "no valid handle so far");
+		return;
+	}
 	if (c->blocked_since > 0 && ev_now(l->ev) - c->blocked_since >= loop_limits.stall_s) {
 		long n = sender_unpin(&c->out, &l->pipes);
 
@@ -628,6 +646,7 @@ conn_new(struct loop *l, int fd, const struct sockaddr_storage *addr)
 	c->loop = l;
 	c->fd = fd;
 	c->lane = l->next_lane++;
+	c->born = c->heard = ev_now(l->ev);
 	peer_init(&c->peer, addr);
 	set_options(fd);
 	rec_init(&c->rec, loop_limits.record_max, NULL);

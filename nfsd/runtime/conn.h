@@ -29,6 +29,7 @@ struct conn {
 	bool paused; /* back-pressure: not reading */
 	bool in_ready, in_touched;
 	ev_tstamp blocked_since; /* 0: the socket takes what we have */
+	ev_tstamp born, heard;	 /* accepted; last byte received */
 	uint64_t bytes_in, bytes_out, calls;
 };
 
@@ -42,8 +43,9 @@ void conn_turn(struct conn *);
  * wake-up. */
 void conn_result(struct conn *, struct task *);
 void conn_touched(struct conn *);
-/* Once a second: stalled pipes, pauses that may end. */
-void conn_tick(struct conn *);
+/* Once a second: stalled pipes, pauses that may end, strangers that stay too long or, when
+ * descriptors are short (make_room), at all. */
+void conn_tick(struct conn *, bool make_room);
 /* The server stops: read no more; close when everything is answered. */
 void conn_drain(struct conn *);
 

@@ -64,6 +64,8 @@ pause_accepting(struct listener *ln, int why)
 	for (unsigned i = 0; i < ln->n; i++)
 		ev_io_stop(ln->ev, &ln->io[i]);
 	ev_timer_again(ln->ev, &ln->again);
+	for (unsigned i = 0; i < ln->nloops; i++)
+		loop_make_room(ln->loops[i]);
 	if (log_may(&ln->limit))
 		log_warn("cannot accept connections for now: %s; those that are open are served "
 			 "on. Raise the limit of open files "

@@ -157,6 +157,12 @@ loop_adopt(struct loop *l, int fd, const struct sockaddr_storage *addr)
 	pthread_mutex_unlock(&l->lock);
 }
 
+void
+loop_make_room(struct loop *l)
+{
+	__atomic_store_n(&l->make_room, true, __ATOMIC_RELAXED);
+}
+
 bool
 loop_ask(struct loop *l, void (*fn)(struct loop *, void *), void *arg)
 {
@@ -338,6 +344,7 @@ on_tick(struct ev_loop *ev, ev_timer *w, int revents)
 {
 	struct loop *l = w->data;
 	struct conn *c, *next;
+	bool room = __atomic_exchange_n(&l->make_room, false, __ATOMIC_RELAXED);
 
 	(void)revents;
 	__atomic_store_n(&l->bytes_recent, __atomic_load_n(&l->bytes_recent, __ATOMIC_RELAXED) / 2,
@@ -347,7 +354,7 @@ on_tick(struct ev_loop *ev, ev_timer *w, int revents)
 		if (l->stopping && ev_now(ev) >= l->deadline)
 			conn_close(c, "not finished when the server had to stop");
 		else
-			conn_tick(c);
+			conn_tick(c, room);
 	}
 	if (l->stopping && !l->conns)
 		ev_break(ev, EVBREAK_ALL);

@@ -61,6 +61,7 @@ struct loop {
 	uint64_t bytes_recent; /* moved in the last second, decaying: what the acceptor balances */
 	unsigned nconns;
 	unsigned promised; /* sockets on their way to it */
+	bool make_room;	   /* descriptors ran out: strangers are to go (loop_make_room) */
 
 	pthread_mutex_t lock; /* the inbox */
 	struct task *in_tasks, **in_last;
@@ -79,6 +80,9 @@ void loop_join(struct loop *);
 
 /* Any thread: hands over an accepted socket (taken over). */
 void loop_adopt(struct loop *, int fd, const struct sockaddr_storage *);
+/* Any thread: descriptors ran out. Within a second, connections that are of no use to their peers
+ * are closed. */
+void loop_make_room(struct loop *);
 /* Any thread: a task comes home. */
 void loop_post(struct loop *, struct task *);
 
