@@ -13,6 +13,7 @@
 #include "buf.h"
 #include "commands.h"
 #include "log.h"
+#include "statedir.h"
 #include "vdir.h"
 
 /* Each object may take two descriptors and each connection one: take all the limit that we may
@@ -32,7 +33,14 @@ static int
 open_state(struct server *s)
 {
 	char err[512] = "";
+	int dir =
+	    statedir_open(s->conf->statedir, err, sizeof err); /* makes it at the first start */
 
+	if (dir < 0) {
+		log_error("%s", err);
+		return 1;
+	}
+	close(dir);
 	kernel_probe(&s->kernel, s->conf->statedir);
 	if (s->kernel.missing[0])
 		log_info("this kernel or these capabilities lack: %s; the server does without",
