@@ -13,6 +13,7 @@
 #include "buf.h"
 #include "commands.h"
 #include "log.h"
+#include "rpcb.h"
 #include "statedir.h"
 #include "vdir.h"
 
@@ -175,11 +176,21 @@ open_control(struct server *s)
 	return 0;
 }
 
+/* The name of the port for clients that ask rpcbind; never in the way of serving. */
+static int
+open_registration(struct server *s)
+{
+	if (!s->conf->no_rpcbind)
+		s->registrar = rpcb_start(s->port, true);
+	return 0;
+}
+
 int
 server_start(struct server *s, const struct conf *conf)
 {
 	int (*const steps[])(struct server *) = {open_state,   open_exports, open_engine,
-						 open_runtime, open_port,    open_control};
+						 open_runtime, open_port,    open_control,
+						 open_registration};
 	int rc = 0;
 
 	memset(s, 0, sizeof *s);
@@ -196,6 +207,8 @@ server_start(struct server *s, const struct conf *conf)
 void
 server_stop(struct server *s, double seconds)
 {
+	if (s->registrar)
+		rpcb_stop(s->registrar);
 	if (s->listener)
 		listener_free(s->listener);
 	if (s->udp)

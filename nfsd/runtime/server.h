@@ -21,7 +21,7 @@
 #include <ev.h>
 
 struct admin;
-struct rpcb;
+struct registrar;
 
 struct server {
 	const struct conf *conf;
@@ -39,7 +39,7 @@ struct server {
 	unsigned nloops;
 	struct listener *listener;
 	struct udp *udp;
-	struct rpcb *rpcb;
+	struct registrar *registrar; /* with rpcbind */
 	struct admin *admin;
 	uint16_t port;
 	ev_tstamp started;
