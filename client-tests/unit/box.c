@@ -70,7 +70,7 @@ box_command(const char *fmt, ...)
 void
 box_mount(const char *type, const char *name, char *path)
 {
-	sprintf(path, "%s/%s", BOX, name);
+	MUST(snprintf(path, 64, "%s/%s", BOX, name) < 64);
 	MUST(mkdir(path, 0755) == 0);
 	if (strcmp(type, "tmpfs") == 0) {
 		MUST(mount("none", path, "tmpfs", 0, "mode=755") == 0);

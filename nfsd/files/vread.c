@@ -102,11 +102,14 @@ may_read(const struct vfs_ctx *ctx, struct obj *o, const struct stat *st)
 /* ---- residency (loops) ---- */
 
 static ssize_t
-read_nowait(int fd, void *buf, size_t n, uint64_t off)
+read_nowait(const struct reading *r, void *buf, size_t n, uint64_t off)
 {
 	struct iovec v = {buf, n};
 
-	return preadv2(fd, &v, 1, (off_t)off, RWF_NOWAIT);
+	if (r->ctx->vfs->kernel->nowait)
+		return preadv2(r->rfd, &v, 1, (off_t)off, RWF_NOWAIT);
+	errno = EOPNOTSUPP;
+	return -1;
 }
 
 /* Are the pages at every SAMPLE bytes of [from, to), and the last, finished? */
@@ -115,11 +118,9 @@ sampled(const struct reading *r, uint64_t from, uint64_t to)
 {
 	char byte;
 
-	if (!r->ctx->vfs->kernel->nowait)
-		return true;
 	for (uint64_t p = from + SAMPLE - 1;; p += SAMPLE) {
 		p = min64(p, to - 1);
-		ssize_t n = read_nowait(r->rfd, &byte, 1, p);
+		ssize_t n = read_nowait(r, &byte, 1, p);
 		if (n != 1)
 			return n < 0 && errno == EOPNOTSUPP;
 		if (p == to - 1)
@@ -195,7 +196,17 @@ position(const struct reading *r)
 	return max64(r->off + r->want, get(&r->o->ra.next));
 }
 
-/* A window further, twice the last one, as soon as less than half of that is left. */
+static void
+forget_ahead(struct ahead *a, uint64_t next)
+{
+	set(&a->next, next);
+	set(&a->upto, next);
+	set(&a->window, 0);
+	set(&a->mark, UINT64_MAX);
+}
+
+/* A window further, twice the last one, as soon as less than half of that is left; none while
+ * all of it is resident anyway. */
 static void
 plan_window(const struct reading *r)
 {
@@ -208,6 +219,10 @@ plan_window(const struct reading *r)
 	window = max64(2 * window, max64(4 * (uint64_t)r->want, AHEAD_MIN));
 	window = min64(window, AHEAD_MAX);
 	uint64_t from = max64(end, upto), to = min64(end + window, r->size);
+	if (r->ctx->vfs->kernel->cachestat && probe(r, r->off, to) == WARM) {
+		forget_ahead(a, end);
+		return;
+	}
 	set(&a->window, window);
 	set(&a->upto, max64(to, from));
 	read_ahead(r->rfd, from, to);
@@ -217,19 +232,14 @@ plan_window(const struct reading *r)
 static void
 plan_ahead(const struct reading *r)
 {
-	struct ahead *a = &r->o->ra;
 	uint64_t end = r->off + r->want;
 
 	if (r->want > AHEAD_STEP) /* else the read itself asks for all of it at once */
 		read_ahead(r->rfd, r->off, end);
-	if (is_sequential(r)) {
+	if (is_sequential(r))
 		plan_window(r);
-		return;
-	}
-	set(&a->next, end);
-	set(&a->upto, end);
-	set(&a->window, 0);
-	set(&a->mark, UINT64_MAX);
+	else
+		forget_ahead(&r->o->ra, end);
 }
 
 /* One READ of many takes the mark away, and goes to a worker. */
@@ -298,7 +308,7 @@ read_on_loop(struct reading *r, enum warmth w)
 
 	if (!mem)
 		return ENOMEM;
-	n = read_nowait(r->rfd, mem, r->want, r->off);
+	n = read_nowait(r, mem, r->want, r->off);
 	if (n < 0 && errno == EOPNOTSUPP && w == WARM)
 		n = pread(r->rfd, mem, r->want, (off_t)r->off);
 	if (n == (ssize_t)r->want) {
