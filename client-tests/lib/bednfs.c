@@ -62,6 +62,17 @@ bed_read(struct bed *b, const nfs_fh3 *fh, uint64_t off, uint32_t count, READ3re
 }
 
 int
+bed_read_in(struct bed *b, enum bed_mode mode, const nfs_fh3 *fh, uint64_t off, uint32_t count,
+	    READ3res *r)
+{
+	READ3args a = {*fh, off, count};
+
+	bed_record(b, NFS_PROGRAM, NFS_V3, NFSPROC3_READ, (xdrproc_t)xdr_READ3args, &a);
+	bed_run(b, mode);
+	return bed_results(b, (xdrproc_t)xdr_READ3res, r) ? (int)r->status : -1;
+}
+
+int
 bed_mnt(struct bed *b, const char *path, nfs_fh3 *fh)
 {
 	dirpath p = {(u_int)strlen(path), path};

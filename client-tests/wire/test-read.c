@@ -13,26 +13,47 @@
 
 static char want[(1 << 20) + 64];
 
-/* READs and checks everything about the answer against a patterned file of the given size. */
+enum { PIPE_PAGES = 256, PAGE = 4096 };
+
+/* May this READ be answered short? Only what touches more pages than a pipe has room for, and then
+ * by no more than those. */
+static bool
+short_is_fair(struct bed *b, uint64_t off, uint32_t got, uint64_t all)
+{
+	return b->reply.kind == BODY_PIPE && off % PAGE + all > (uint64_t)PIPE_PAGES * PAGE &&
+	       off % PAGE + got == (uint64_t)PIPE_PAGES * PAGE;
+}
+
+/* READs in one mode and checks everything about the answer against a patterned file of the given
+ * size. */
 static void
-check_read(struct bed *b, const nfs_fh3 *fh, uint64_t size, uint64_t off, uint32_t count)
+check_in(struct bed *b, enum bed_mode mode, const nfs_fh3 *fh, uint64_t size, uint64_t off,
+	 uint32_t count)
 {
 	uint64_t left = off < size ? size - off : 0;
 	uint32_t most = count < 1 << 20 ? count : 1 << 20;
 	READ3res r;
 	READ3resok *ok = &r.READ3res_u.resok;
 
-	CU_ASSERT_EQUAL(bed_read(b, fh, off, count, &r), NFS3_OK);
+	CU_ASSERT_EQUAL_FATAL(bed_read_in(b, mode, fh, off, count, &r), NFS3_OK);
 	CU_ASSERT_TRUE(ok->file_attributes.attributes_follow);
 	CU_ASSERT_EQUAL(ok->file_attributes.post_op_attr_u.attributes.size, size);
 	CU_ASSERT_EQUAL(ok->count, ok->data.len);
-	CU_ASSERT_EQUAL(ok->count, most < left ? most : left);
+	most = most < left ? most : (uint32_t)left;
+	CU_ASSERT(ok->count == most || short_is_fair(b, off, ok->count, most));
 	CU_ASSERT_EQUAL(ok->eof, (uint64_t)ok->count >= left);
 	bed_fill_pattern(want, off, ok->count);
 	CU_ASSERT_EQUAL(memcmp(ok->data.base, want, ok->count), 0);
 	/* the padding is zero */
 	for (size_t i = ok->count; i % 4; i++)
 		CU_ASSERT_EQUAL(((char *)ok->data.base)[i], 0);
+}
+
+static void
+check_read(struct bed *b, const nfs_fh3 *fh, uint64_t size, uint64_t off, uint32_t count)
+{
+	for (enum bed_mode m = 0; m < BED_MODES; m++)
+		check_in(b, m, fh, size, off, count);
 }
 
 /* Sizes and counts around words, pages and the largest READ: count, opaque length, padding and

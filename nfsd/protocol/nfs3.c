@@ -144,6 +144,7 @@ resolve(struct call *c, unsigned i, const nfs_fh3 *fh)
 	struct vfs_ctx ctx = nfs3_ctx(c);
 	struct handle h;
 	struct export *ex;
+	struct stat st;
 	int e;
 
 	if (handle_parse(c->engine->key, fh, &h) != 0) {
@@ -161,6 +162,10 @@ resolve(struct call *c, unsigned i, const nfs_fh3 *fh)
 		return nfs3_status(e);
 	mark_known(c->peer);
 	e = vfs_object(&ctx, ex, fh, &h, &c->obj[i]);
+	/* an object kept in the cache may have lost its last name; within a batch the kernel is
+	 * asked once, whoever asks again */
+	if (e == 0)
+		e = vfs_getattr(&ctx, c->obj[i], &st);
 	return e == ESTALE ? stale() : nfs3_status(e);
 }
 

@@ -7,7 +7,6 @@
 #include "log.h"
 
 enum { PORT_RESERVED = 1024 }; /* ports below are for root of the client: RFC 2623 section 2.1 */
-enum { NO_ID = -1 };
 
 static int
 refuse(const struct call *c, const struct export *ex, int err, const char *why)
@@ -20,28 +19,6 @@ refuse(const struct call *c, const struct export *ex, int err, const char *why)
 			 c->claimed_uid, log_text(path, sizeof path, ex->path, strlen(ex->path)),
 			 why);
 	return err;
-}
-
-/*
- * -1 is no identity: the kernel reads it as "leave unchanged", so it must not reach a set*id call.
- * As a uid it is the rule's anonymous user (that is also AUTH_NONE), as a gid the anonymous group,
- * among the groups nothing.
- */
-static void
-squash(const struct export_opts *opts, struct cred *cr)
-{
-	struct export_opts o = *opts;
-	uint32_t n = 0;
-
-	if (cr->uid == (uid_t)NO_ID)
-		o.squash = SQUASH_ALL;
-	if (cr->gid == (gid_t)NO_ID)
-		cr->gid = o.anongid;
-	for (uint32_t i = 0; i < cr->ngroups; i++)
-		if (cr->groups[i] != (gid_t)NO_ID)
-			cr->groups[n++] = cr->groups[i];
-	cr->ngroups = n;
-	export_squash(&o, cr);
 }
 
 int
@@ -65,6 +42,6 @@ permit(struct call *c, const struct export *ex)
 		    "this server acts as one user only and the caller is another; run it as "
 		    "root, or export with `all_squash`");
 	c->rule = rule;
-	squash(&rule->opts, &c->cred);
+	export_squash(&rule->opts, &c->cred);
 	return 0;
 }
