@@ -2,14 +2,16 @@
 /*
  * Preloaded into linux.uml, the user-mode kernel of the live tests.
  *
- * Intent: user-mode-linux keeps the floating-point state of its processes in a buffer of a fixed size and hands it
- * to PTRACE_SETREGSET. A processor whose extended state is larger than that buffer (AMX) makes the host kernel refuse
- * the short write with EFAULT, and user-mode-linux dies at start: "ptrace set fp regs failed, errno = 14".
+ * Intent: user-mode-linux keeps the floating-point state of its processes in a buffer of a fixed
+ * size and hands it to PTRACE_SETREGSET. A processor whose extended state is larger than that
+ * buffer (AMX) makes the host kernel refuse the short write with EFAULT, and user-mode-linux dies
+ * at start: "ptrace set fp regs failed, errno = 14".
  *
- * Cure: read the tracee's whole state first, lay what the caller gave over its beginning, write the whole back. The
- * part that the caller does not know keeps the value it has.
+ * Cure: read the tracee's whole state first, lay what the caller gave over its beginning, write the
+ * whole back. The part that the caller does not know keeps the value it has.
  *
- * Limit: every other request passes through untouched; PEEK requests keep glibc's habit of returning the word.
+ * Limit: every other request passes through untouched; PEEK requests keep glibc's habit of
+ * returning the word.
  */
 #include <elf.h>
 #include <stdarg.h>
