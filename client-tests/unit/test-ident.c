@@ -278,6 +278,7 @@ ambient(void)
 	     setresuid(1000, 1000, 1000) == 0);
 	cap_t caps = cap_from_text("cap_dac_override,cap_setuid,cap_setgid=eip");
 	MUST(caps && cap_set_proc(caps) == 0 && cap_set_ambient(CAP_DAC_OVERRIDE, CAP_SET) == 0);
+	cap_free(caps);
 	WANT_EQ(ident_init(&id, BOX, err, sizeof err), EPERM);
 	WANT(strstr(err, "0000") != NULL);
 }
@@ -308,6 +309,7 @@ half_root(void)
 	cap_t caps = cap_from_text("cap_dac_override,cap_setgid=ep");
 
 	MUST(caps && cap_set_proc(caps) == 0);
+	cap_free(caps);
 	WANT_EQ(ident_init(&id, BOX, err, sizeof err), EPERM);
 	WANT(strstr(err, "CAP_SETUID") != NULL);
 }

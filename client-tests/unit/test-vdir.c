@@ -331,8 +331,7 @@ find(const struct page *p, const char *name)
 	for (size_t i = 0; i < p->n && i < 64; i++)
 		if (strcmp(p->name[i], name) == 0)
 			return (int)i;
-	MUST(!"a name is missing");
-	return -1;
+	box_die(__FILE__, __LINE__, name);
 }
 
 static void

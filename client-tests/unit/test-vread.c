@@ -258,6 +258,7 @@ TEST(vread, matrix_huge_pages)
 static void
 road(void)
 {
+	static unsigned char bytes[MIB + 1];
 	struct vfs_data d;
 	struct stat st;
 
@@ -268,7 +269,7 @@ road(void)
 	WANT_EQ(read_way(o, LOOP, 0, 65536, &st, &d), ESLEEP); /* not open yet */
 	WANT_EQ(read_way(o, WORKER, 0, 65536, &st, &d), 0);
 	WANT(d.pipe[0] == pipe_fd[0] && d.pipe[1] == pipe_fd[1] && !d.mem && d.fd < 0);
-	collect(&d, malloc(MIB));
+	collect(&d, bytes);
 	WANT_EQ(read_way(o, LOOP, 100, 65536, &st, &d), 0);
 	WANT(d.fd >= 0 && !d.mem && d.off == 100 && d.len == 65536);
 	uint64_t small = counter(ST_COPY_SMALL), never = counter(ST_COPY_NEVER);
