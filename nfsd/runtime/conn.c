@@ -39,6 +39,7 @@
 #define BUDGET_SHARE (256u << 10) /* holding less than this is always allowed */
 #define STRANGER_IDLE 300.	  /* seconds a peer without a valid handle may be silent... */
 #define STRANGER_AGE 10.	  /* ...and be here at all, when descriptors are short */
+#define COPIES_MAX (1u << 20)	  /* more bytes copied for one peer, and it is not read from */
 #define DATA_MAX (1u << 20)	  /* the most one reply carries, whatever was asked for */
 
 static void conn_run(struct conn *);
@@ -114,6 +115,7 @@ submit(struct conn *c, struct task *t)
 	t->job.lane = c->lane;
 	t->expected = t->call.bulk < DATA_MAX ? t->call.bulk : DATA_MAX;
 	c->expected += t->expected;
+	c->copies += t->pipe ? 0 : t->expected;
 	c->in_pool++;
 	pool_submit(c->loop->pool, &t->job);
 }
@@ -134,6 +136,7 @@ static void
 account_call(struct conn *c, const struct call *call)
 {
 	c->calls++;
+	c->copies -= call->body_cap;
 	if (call->row)
 		stat_call(call->row->stat, call->failed, call->body.len,
 			  c->loop->now_ns - call->born_ns);
@@ -236,7 +239,8 @@ holding(const struct conn *c)
 static bool
 overloaded(const struct conn *c)
 {
-	if (holding(c) > loop_limits.unsent_max || c->in_pool >= loop_limits.calls_max)
+	if (holding(c) > loop_limits.unsent_max || c->in_pool >= loop_limits.calls_max ||
+	    c->copies > COPIES_MAX)
 		return true;
 	return budget_used() > budget_limit() && holding(c) + rec_held(&c->rec) > BUDGET_SHARE;
 }
@@ -319,6 +323,7 @@ queue_reply(struct conn *c, struct task *t)
 		t->pipe = NULL;
 	}
 	distrust(t->pipe);
+	c->copies += call->body_cap;
 	sender_queue(&c->out, &t->reply);
 }
 
@@ -400,11 +405,10 @@ run_batch(struct conn *c, bool *more)
 	enum rec_status st = REC_MORE;
 	struct rec_msg m;
 	unsigned calls = 0;
-	size_t before = c->out.unsent;
+	size_t before = holding(c);
 
 	*more = false;
-	while (calls < loop_limits.batch_calls &&
-	       c->out.unsent - before < loop_limits.batch_bytes) {
+	while (calls < loop_limits.batch_calls && holding(c) - before < loop_limits.batch_bytes) {
 		st = rec_next(&c->rec, &m);
 		if (st != REC_RECORD)
 			break;
@@ -552,6 +556,7 @@ conn_result(struct conn *c, struct task *t)
 
 	c->in_pool--;
 	c->expected -= t->expected;
+	c->copies -= t->call.pipe[0] >= 0 ? 0 : t->expected;
 	if (!c->in_touched) { /* first: it keeps c alive until conn_touched */
 		c->in_touched = true;
 		c->touched_next = l->touched;

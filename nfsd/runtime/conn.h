@@ -22,7 +22,8 @@ struct conn {
 	size_t held_cap;
 	struct sender out;
 	unsigned in_pool; /* its tasks with workers */
-	size_t expected;  /* bytes their replies may hold */
+	size_t expected;  /* bytes their replies may hold... */
+	size_t copies;	  /* ...in memory, not as pages in a pipe, and bytes of replies that do */
 	uint32_t lane;
 	bool closed; /* socket gone; waits for in_pool */
 	bool eof;    /* peer sends no more; close when all is answered */
