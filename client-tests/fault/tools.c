@@ -171,7 +171,7 @@ srv_waiting(struct srv *s, const char *op)
 	    (const char *[]){"slowfs", "--tell", srv_path(s, "slowfs.control"), "stat", NULL}, text,
 	    sizeof text);
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-		if (sscanf(line, "%31s %u %u", word, &calls, &waiting) == 3 &&
+		if (sscanf(line, "%31s calls %u waiting %u", word, &calls, &waiting) == 3 &&
 		    strcmp(word, op) == 0)
 			return waiting;
 	return 0;
