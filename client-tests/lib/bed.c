@@ -17,7 +17,7 @@
 #include "store.h"
 #include "vdir.h"
 
-enum { DAY = 86400 };
+enum { DAY = 86400, REPLY_ROOM = (1 << 20) + 4096 };
 
 /* A test that cannot even be set up is no test: say why and stop the run. */
 static void
@@ -92,6 +92,23 @@ make_peer(struct bed *b)
 	b->peer.local = true;
 }
 
+/* What the environment takes away is taken away in any case. */
+static void
+probe(struct bed *b, const char *without, const char *dir)
+{
+	const char *outer = getenv("SPLICED_WITHOUT");
+	char *was = outer ? strdup(outer) : NULL;
+
+	if (without)
+		setenv("SPLICED_WITHOUT", without, 1);
+	kernel_probe(&b->kernel, dir);
+	if (was)
+		setenv("SPLICED_WITHOUT", was, 1);
+	else
+		unsetenv("SPLICED_WITHOUT");
+	free(was);
+}
+
 /* The server's parts, in main's order. The identity is set by hand: a test process keeps its
  * capabilities to build trees. */
 static void
@@ -100,7 +117,7 @@ make_server(struct bed *b, const struct bed_opts *o)
 	char err[1024], state[80];
 
 	snprintf(state, sizeof state, "%s/state", b->base);
-	kernel_probe(&b->kernel, state);
+	probe(b, o->without, state);
 	if (handle_key_load(&b->key, state, err, sizeof err) != 0)
 		fatal("key", err);
 	b->store = store_open(state, err, sizeof err);
@@ -148,7 +165,9 @@ bed_new(const struct bed_opts *opts)
 	make_peer(b);
 	b->flavor = AUTH_SYS;
 	b->call = malloc(sizeof *b->call);
-	if (!b->call)
+	b->reply.cap = REPLY_ROOM;
+	b->reply.buf = malloc(b->reply.cap);
+	if (!b->call || !b->reply.buf)
 		fatal("call", "no memory");
 	call_init(b->call, &b->engine);
 	must(pipe2(b->pipe, O_NONBLOCK | O_CLOEXEC), "pipe");

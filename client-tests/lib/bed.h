@@ -31,6 +31,7 @@ struct bed_opts {
 	const char *parent;		   /* where the trees are made; NULL: /tmp */
 	const char *options_a, *options_b; /* export options; NULL: "ro" */
 	const char *clients_a, *clients_b; /* NULL: "127.0.0.1" */
+	const char *without; /* kernel features to do without, as SPLICED_WITHOUT; NULL: none */
 };
 
 struct bed_reply {

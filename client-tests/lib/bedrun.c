@@ -9,7 +9,7 @@
 #include "bed.h"
 #include "buf.h"
 
-enum { REC_ROOM = 2 << 20, REPLY_ROOM = (1 << 20) + 4096, CRED_ROOM = 64 + 4 * RPC_GIDS_MAX };
+enum { REC_ROOM = 2 << 20, CRED_ROOM = 64 + 4 * RPC_GIDS_MAX };
 
 uint32_t
 bed_get32(const char *p)
@@ -132,8 +132,6 @@ collect(struct bed *b)
 	struct bed_reply *r = &b->reply;
 	const struct call *c = b->call;
 
-	if (!r->buf)
-		r->buf = malloc(r->cap = REPLY_ROOM);
 	r->len = 0;
 	r->kind = BODY_NONE;
 	r->failed = c->failed;

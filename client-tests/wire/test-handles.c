@@ -43,11 +43,10 @@ status_of(struct bed *b, uint32_t proc, const nfs_fh3 *fh, const nfs_fh3 *fh2)
 	return bed_status(b);
 }
 
-/* A handle of any length from 0 to 64 that is not ours is BADHANDLE in every procedure; a longer
- * one is GARBAGE_ARGS. */
-TEST(wire_handles, every_length)
+static void
+every_length(const char *without)
 {
-	struct bed *b = make_bed(NULL);
+	struct bed *b = make_bed(&(struct bed_opts){.without = without});
 	nfs_fh3 fh;
 
 	for (uint32_t p = 1; p < BED_NFS_PROCS; p++) {
@@ -68,11 +67,18 @@ TEST(wire_handles, every_length)
 	bed_free(b);
 }
 
-/* Every single bit of a handle is checked: flipping any makes it BADHANDLE, be it the first or the
- * second handle of a call. */
-TEST(wire_handles, every_bit)
+/* A handle of any length from 0 to 64 that is not ours is BADHANDLE in every procedure; a longer
+ * one is GARBAGE_ARGS. */
+TEST(wire_handles, every_length)
 {
-	struct bed *b = make_bed(NULL);
+	every_length(NULL);
+	every_length("all");
+}
+
+static void
+every_bit(const char *without)
+{
+	struct bed *b = make_bed(&(struct bed_opts){.without = without});
 	nfs_fh3 good = bed_fh(b, &b->root_a, "file"), dir = bed_fh(b, &b->root_a, "dir");
 
 	for (u_int bit = 0; bit < good.len * 8; bit++) {
@@ -86,6 +92,14 @@ TEST(wire_handles, every_bit)
 	}
 	CU_ASSERT_EQUAL(bed_getattr(b, &good, NULL), NFS3_OK);
 	bed_free(b);
+}
+
+/* Every single bit of a handle is checked: flipping any makes it BADHANDLE, be it the first or the
+ * second handle of a call. */
+TEST(wire_handles, every_bit)
+{
+	every_bit(NULL);
+	every_bit("all");
 }
 
 /* Another export's id in a handle, its check value kept, is a forgery like any other. */
@@ -125,11 +139,10 @@ make(struct bed *b, const char *path, mode_t kind)
 		CU_FAIL("symlink");
 }
 
-/* A removed object is STALE in every procedure, also when a new one has taken its name and perhaps
- * its inode. */
-TEST(wire_handles, removed)
+static void
+removed(const char *without)
 {
-	struct bed *b = make_bed(NULL);
+	struct bed *b = make_bed(&(struct bed_opts){.without = without});
 
 	for (uint32_t p = 1; p < BED_NFS_PROCS; p++) {
 		mode_t kind = bed_kind(p);
@@ -150,10 +163,18 @@ TEST(wire_handles, removed)
 	bed_free(b);
 }
 
-/* A handle follows its object through renames, of itself and of the directories above it. */
-TEST(wire_handles, renamed)
+/* A removed object is STALE in every procedure, also when a new one has taken its name and perhaps
+ * its inode. */
+TEST(wire_handles, removed)
 {
-	struct bed *b = make_bed(NULL);
+	removed(NULL);
+	removed("all");
+}
+
+static void
+renamed(const char *without)
+{
+	struct bed *b = make_bed(&(struct bed_opts){.without = without});
 	nfs_fh3 fh;
 	char to[PATH_MAX];
 
@@ -171,6 +192,13 @@ TEST(wire_handles, renamed)
 	CU_ASSERT_EQUAL(r.READ3res_u.resok.count, 5);
 	CU_ASSERT_EQUAL(memcmp(r.READ3res_u.resok.data.base, "moved", 5), 0);
 	bed_free(b);
+}
+
+/* A handle follows its object through renames, of itself and of the directories above it. */
+TEST(wire_handles, renamed)
+{
+	renamed(NULL);
+	renamed("all");
 }
 
 /* Handles of two exports in one call are XDEV, both ways. */

@@ -90,10 +90,10 @@ expect_once(struct tally t, unsigned n)
 
 /* Every name exactly once, with every page size, plain and plus. */
 static void
-paging(const char *parent)
+paging(const char *parent, const char *without)
 {
 	unsigned n = check_full() ? 5000 : 700;
-	struct bed *b = make(&(struct bed_opts){.parent = parent}, n);
+	struct bed *b = make(&(struct bed_opts){.parent = parent, .without = without}, n);
 	uint32_t step = check_full() ? 512 : 2560;
 
 	for (uint32_t count = 512; count <= 8192; count += step) {
@@ -107,12 +107,18 @@ paging(const char *parent)
 
 TEST(wire_list, paging_ext4)
 {
-	paging("/tmp");
+	paging("/tmp", NULL);
 }
 
 TEST(wire_list, paging_tmpfs)
 {
-	paging("/dev/shm");
+	paging("/dev/shm", NULL);
+}
+
+/* And where handles are the store's serials. */
+TEST(wire_list, paging_serials)
+{
+	paging("/tmp", "all");
 }
 
 /* The reply never exceeds its limit, for every limit around the first entries; what does not fit
@@ -405,11 +411,10 @@ same_object(struct bed *b, const struct bed_entry *e, const nfs_fh3 *fh)
 	CU_ASSERT_TRUE(same_attr(&attr, &e->attr));
 }
 
-/* READDIRPLUS says of each entry what LOOKUP and GETATTR say; ".." of the root is the root, by
- * number and by handle. */
-TEST(wire_list, plus_agrees)
+static void
+plus_agrees(const char *without)
 {
-	struct bed *b = make(NULL, 3);
+	struct bed *b = make(&(struct bed_opts){.without = without}, 3);
 	struct bed_list l, sub;
 	nfs_fh3 dir, fh;
 
@@ -433,6 +438,14 @@ TEST(wire_list, plus_agrees)
 	free(l.v);
 	free(sub.v);
 	bed_free(b);
+}
+
+/* READDIRPLUS says of each entry what LOOKUP and GETATTR say; ".." of the root is the root, by
+ * number and by handle. */
+TEST(wire_list, plus_agrees)
+{
+	plus_agrees(NULL);
+	plus_agrees("all");
 }
 
 /* nordirplus: READDIRPLUS is NOTSUPP with the directory's attributes; READDIR works. */
