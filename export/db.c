@@ -32,6 +32,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef __has_feature
+#define __has_feature(x) 0 /* clang's word; gcc has macros */
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) ||                               \
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define MAP_USUAL ((size_t)1 << 30) /* they use up address space themselves */
+#else
+#define MAP_USUAL ((size_t)64 << 30)
+#endif
 #define READERS 512
 #define MAP_LEAST ((size_t)1 << 20)
 #define ENV_FLAGS (MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD)
@@ -60,6 +69,7 @@ static MDB_env *
 env_open(const char *path, size_t map, unsigned flags, int *rc)
 {
 	MDB_env *env;
+	int fd;
 
 	*rc = mdb_env_create(&env);
 	if (*rc)
@@ -69,6 +79,8 @@ env_open(const char *path, size_t map, unsigned flags, int *rc)
 	if (map)
 		mdb_env_set_mapsize(env, map);
 	*rc = mdb_env_open(env, path, ENV_FLAGS | flags, 0600);
+	if (*rc == 0 && mdb_env_get_fd(env, &fd) == 0)
+		fcntl(fd, F_SETFD, FD_CLOEXEC); /* LMDB does so for its other descriptors */
 	if (*rc == 0)
 		return env;
 	mdb_env_close(env);
@@ -143,11 +155,7 @@ static size_t
 map_usual(void)
 {
 	struct rlimit as;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	const size_t most = (size_t)1 << 30;
-#else
-	const size_t most = (size_t)64 << 30;
-#endif
+	const size_t most = MAP_USUAL;
 
 	if (getrlimit(RLIMIT_AS, &as) == 0 && as.rlim_cur != RLIM_INFINITY &&
 	    as.rlim_cur / 8 < most)

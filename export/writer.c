@@ -458,19 +458,21 @@ store_flush(struct store *s)
 	writer_wait(s, &r);
 }
 
-/* Above everything that was ever issued: by this file, or by one that is lost. */
+/* Each run has an upper half of its own: the time, or the next after the last that the file has seen. */
 static int
 first_serial(struct store *s)
 {
 	struct db_txn t;
-	uint64_t last, fresh = (uint64_t)time(NULL) << 32 | randombytes_random();
+	uint64_t last, era = (uint64_t)time(NULL) & UINT32_MAX;
 	int rc = db_read(s->db, &t);
 
 	if (rc)
 		return rc;
 	rc = db_serial_get(&t, &last);
 	db_abort(&t);
-	s->next_serial = last + 1 > fresh ? last + 1 : fresh;
+	if (era <= last >> 32)
+		era = (last >> 32) + 1;
+	s->next_serial = era << 32 | randombytes_random();
 	return rc;
 }
 
