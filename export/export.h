@@ -2,17 +2,18 @@
 #ifndef EXPORT_H
 #define EXPORT_H
 /*
- * What is served: an immutable snapshot of exports, made once, swapped whole (later), counted by reference. A call takes a
- * reference to the table when it begins and drops it when it ends; an object in the cache keeps its export.
+ * What is served: an immutable snapshot of exports, made once, swapped whole (later), counted by
+ * reference. A call takes a reference to the table when it begins and drops it when it ends; an
+ * object in the cache keeps its export.
  */
+#include "cred.h"
+#include "handle.h"
+#include "kernel.h"
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
-#include "cred.h"
-#include "handle.h"
-#include "kernel.h"
 
 struct store;
 struct walk; /* walk.h */
@@ -25,13 +26,14 @@ struct export_opts {
 	enum squash squash;
 	uid_t anonuid;
 	gid_t anongid;
-	bool anon_given;          /* anonuid= or anongid= was written */
-	bool mountpoint;          /* serve only when the path is a mount point */
+	bool anon_given;	  /* anonuid= or anongid= was written */
+	bool mountpoint;	  /* serve only when the path is a mount point */
 	enum fsid_kind fsid_kind; /* fsid= as written: a number (big-endian) or a UUID */
 	uint8_t fsid[16];
 };
 
-/* One rule: who, and what they get. Addresses are IPv6; IPv4 is kept v4-mapped, prefix counted in 128 bits. */
+/* One rule: who, and what they get. Addresses are IPv6; IPv4 is kept v4-mapped, prefix counted in
+ * 128 bits. */
 struct export_client {
 	bool everyone;
 	struct in6_addr addr, mask;
@@ -41,30 +43,38 @@ struct export_client {
 
 /* A served file system, seen through a descriptor that confines it. */
 struct fs {
-	uint32_t id;      /* keyed hash of UUID and subvolume, or of fsid=; in every handle */
-	uint32_t id_old;  /* the same by the previous key; 0: none. In handles that were sealed with it */
-	uint64_t fsid3;   /* from which the wire's fsid is made: fs_fsid3() */
-	int root;         /* O_PATH descriptor of the export's root, inside a mount clone where there is one */
-	int handles;      /* the same, readable: open_by_handle_at() takes no O_PATH descriptor; -1 unless khandle */
+	uint32_t id; /* keyed hash of UUID and subvolume, or of fsid=; in every handle */
+	uint32_t
+	    id_old; /* the same by the previous key; 0: none. In handles that were sealed with it */
+	uint64_t fsid3; /* from which the wire's fsid is made: fs_fsid3() */
+	int root; /* O_PATH descriptor of the export's root, inside a mount clone where there is one
+		   */
+	int handles; /* the same, readable: open_by_handle_at() takes no O_PATH descriptor; -1
+			unless khandle */
 	uint64_t root_dev, root_ino;
 	uint64_t mnt_id;
-	long type;        /* f_type */
-	bool local;       /* on the allow-list: a loop may touch it (ext4, xfs, btrfs, tmpfs, f2fs) */
-	bool khandle;     /* identity is the kernel's handle; else a serial of the store */
-	bool lasting;     /* the kernel's handle lasts (it may be asked for by anybody, opened only with khandle) */
-	bool btime;       /* birth times are kept and last */
-	bool paths;       /* inode numbers are dealt anew all the time (vfat, exfat): objects are known by where they are */
-	uint64_t inst;    /* where nothing of these lasts: which mount this is; else 0 */
+	long type;    /* f_type */
+	bool local;   /* on the allow-list: a loop may touch it (ext4, xfs, btrfs, tmpfs, f2fs) */
+	bool khandle; /* identity is the kernel's handle; else a serial of the store */
+	bool lasting; /* the kernel's handle lasts (it may be asked for by anybody, opened only with
+			 khandle) */
+	bool btime;   /* birth times are kept and last */
+	bool paths; /* inode numbers are dealt anew all the time (vfat, exfat): objects are known by
+		       where they are */
+	uint64_t inst;	  /* where nothing of these lasts: which mount this is; else 0 */
 	bool own_cookies; /* the file system's directory offsets are stable */
 	bool btrfs;
-	bool confined;    /* root lies in a mount clone of ours: ro, nosuid, nodev are the kernel's; no sub-mounts visible */
+	bool confined; /* root lies in a mount clone of ours: ro, nosuid, nodev are the kernel's; no
+			  sub-mounts visible */
 };
 
-struct export {
+struct export
+{
 	uint32_t id, id_old; /* id_old: by the previous key; 0: none */
-	uint32_t ns;         /* name space of its serials in the store; from the same as id, but no key, so that it survives a new one */
-	char *path;          /* canonical */
-	struct walk *walk;   /* what serial walks remember */
+	uint32_t ns; /* name space of its serials in the store; from the same as id, but no key, so
+			that it survives a new one */
+	char *path;  /* canonical */
+	struct walk *walk; /* what serial walks remember */
 	struct fs fs;
 	nfs_fh3 root; /* sealed handle of the root */
 	struct export_client *clients;
@@ -81,7 +91,8 @@ struct export_table {
 struct export_spec { /* what somebody wrote: one DIR, options, clients */
 	const char *path;
 	const char *options; /* exports(5) option list, or NULL */
-	const char *clients; /* comma list: addr, addr/len, addr/mask, [v6], *; or NULL for loopback */
+	const char
+	    *clients; /* comma list: addr, addr/len, addr/mask, [v6], *; or NULL for loopback */
 };
 
 struct export_env { /* what making exports needs */
@@ -92,12 +103,12 @@ struct export_env { /* what making exports needs */
 };
 
 /*
- * Makes a table. Opens each root (following symbolic links in the path), clones its mount where the kernel allows, finds ids.
- * Every error of every spec is appended to err (one line each, naming path and remedy), not only the first; NULL on any.
- * The caller owns one reference.
+ * Makes a table. Opens each root (following symbolic links in the path), clones its mount where the
+ * kernel allows, finds ids. Every error of every spec is appended to err (one line each, naming
+ * path and remedy), not only the first; NULL on any. The caller owns one reference.
  */
-struct export_table *export_table_make(const struct export_env *, const struct export_spec *, size_t n, char *err,
-				       size_t errlen);
+struct export_table *export_table_make(const struct export_env *, const struct export_spec *,
+				       size_t n, char *err, size_t errlen);
 struct export_table *export_table_ref(struct export_table *);
 void export_table_put(struct export_table *);
 struct export *export_ref(struct export *);
@@ -105,23 +116,28 @@ void export_put(struct export *);
 
 /* By id in a handle; NULL when there is none (NFS3ERR_STALE). No reference is taken. */
 struct export *export_by_id(const struct export_table *, uint32_t id);
-/* The export whose path is the longest whole-component prefix of path; *rest points at what follows ("" for the root), without a slash in front.
- * Slashes may repeat. NULL: none, or the path is not absolute or has a ".." in it. No reference is taken. */
+/* The export whose path is the longest whole-component prefix of path; *rest points at what follows
+ * ("" for the root), without a slash in front. Slashes may repeat. NULL: none, or the path is not
+ * absolute or has a ".." in it. No reference is taken. */
 struct export *export_by_path(const struct export_table *, const char *path, const char **rest);
-/* The rule for a peer (v4-mapped addresses are unmapped first): host before subnet before everyone, then file order. NULL: none. */
+/* The rule for a peer (v4-mapped addresses are unmapped first): host before subnet before everyone,
+ * then file order. NULL: none. */
 const struct export_client *export_match(const struct export *, const struct sockaddr *peer);
 
 /* exports(5) defaults: ro,secure,sync,root_squash,anonuid=65534,anongid=65534. */
 void export_opts_default(struct export_opts *o);
-/* Parses a comma list of options over *o; 0 or EINVAL with "what: why" in err. What is accepted without effect is said in the log. */
+/* Parses a comma list of options over *o; 0 or EINVAL with "what: why" in err. What is accepted
+ * without effect is said in the log. */
 int export_parse_opts(const char *text, struct export_opts *o, char *err, size_t errlen);
-/* One client: an address, a subnet or "*". Sets addr, mask, everyone and text (the caller frees it); opts is left alone. */
+/* One client: an address, a subnet or "*". Sets addr, mask, everyone and text (the caller frees
+ * it); opts is left alone. */
 int export_parse_client(const char *text, struct export_client *c, char *err, size_t errlen);
 
-/* Turns the caller's claim into the credential under which the file system is asked (root_squash etc.). Seals it. The id -1, which system
- * calls take for "no change", is squashed always. */
+/* Turns the caller's claim into the credential under which the file system is asked (root_squash
+ * etc.). Seals it. The id -1, which system calls take for "no change", is squashed always. */
 void export_squash(const struct export_opts *, struct cred *);
-/* The wire's fsid for an object of this file system, from its handle (btrfs subvolumes differ), never 0. */
+/* The wire's fsid for an object of this file system, from its handle (btrfs subvolumes differ),
+ * never 0. */
 uint64_t fs_fsid3(const struct fs *, const struct handle *);
 
 #endif

@@ -2,20 +2,22 @@
 #ifndef HANDLE_H
 #define HANDLE_H
 /*
- * The file handle on the wire: it names the object, never the path. At most 56 bytes, a multiple of 4:
+ * The file handle on the wire: it names the object, never the path. At most 56 bytes, a multiple of
+ *4:
  *
  *	0  version (1)      1  kind        2  kernel handle type   3  length of the identity
  *	4  export id, 4 bytes big-endian
  *	8  file-system id, 4 bytes big-endian
- *	12 identity: the kernel's file handle (0-36 bytes), or an 8-byte serial issued by the store; zero-padded to 4
+ *	12 identity: the kernel's file handle (0-36 bytes), or an 8-byte serial issued by the store;
+ *zero-padded to 4
  *	.. check value: SipHash-2-4 of all that stands before, 8 bytes
  *
- * handle_parse() is the only reader of foreign handles and checks length, version and check value (constant time) before
- * anything else looks at them. RFC 1813 section 2.5 (nfs_fh3).
+ * handle_parse() is the only reader of foreign handles and checks length, version and check value
+ *(constant time) before anything else looks at them. RFC 1813 section 2.5 (nfs_fh3).
  */
+#include "wire.h" /* nfs_fh3 */
 #include <stdbool.h>
 #include <stdint.h>
-#include "wire.h" /* nfs_fh3 */
 
 enum handle_kind { HANDLE_KERNEL = 1, HANDLE_SERIAL = 2 };
 #define HANDLE_IDENT_MAX 36
@@ -33,12 +35,13 @@ struct handle_key {
 };
 
 /*
- * Loads DIR/handle.key, or makes it: random, mode 0600, fsynced (file and directory) before it returns. Refuses a key file
- * that is a link, of the wrong size, or readable by others. 0, or an errno with a message in err.
+ * Loads DIR/handle.key, or makes it: random, mode 0600, fsynced (file and directory) before it
+ * returns. Refuses a key file that is a link, of the wrong size, or readable by others. 0, or an
+ * errno with a message in err.
  */
 int handle_key_load(struct handle_key *, const char *statedir, char *err, size_t errlen);
-/* Writes the key as text for another server ("spliced-key-1 HEX..."), or takes such text and makes it the key; the former key
- * stays as the old one. */
+/* Writes the key as text for another server ("spliced-key-1 HEX..."), or takes such text and makes
+ * it the key; the former key stays as the old one. */
 int handle_key_export(const char *statedir, char *text, size_t size, char *err, size_t errlen);
 int handle_key_import(const char *statedir, const char *text, char *err, size_t errlen);
 

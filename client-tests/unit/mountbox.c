@@ -154,7 +154,7 @@ side_walk(struct side *s, const struct export *ex, const char *path)
 	for (char *c = strtok_r(copy, "/", &save); c; c = strtok_r(NULL, "/", &save)) {
 		dir = h;
 		if (resolve_open(&s->r, ex, &dir, &up)) {
-			OK(!"the directory opens");
+			mountbox_ok(false, "the directory opens", __FILE__, __LINE__);
 			break;
 		}
 		fd = openat(up, c, O_PATH | O_NOFOLLOW | O_CLOEXEC);
