@@ -8,11 +8,16 @@
 #include "mountbox.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static char at_buf[4][512];
@@ -351,6 +356,36 @@ TEST(resolve, btrfs)
 TEST(resolve, tmpfs)
 {
 	mountbox_run(on_tmpfs);
+}
+
+/* From here on the kernel has no openat2, as before 5.6 or behind an old seccomp filter. */
+static void
+forget_openat2(void)
+{
+	struct sock_filter code[] = {
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = {sizeof code / sizeof *code, code};
+
+	OK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	OK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) == 0);
+	OK(syscall(SYS_openat2, -1, "", NULL, 0) < 0 && errno == ENOSYS);
+}
+
+static void
+without_openat2(const char *dir)
+{
+	forget_openat2();
+	facts_on(dir, "tmpfs");
+}
+
+/* All of it also without openat2. */
+TEST(resolve, without_openat2)
+{
+	mountbox_run(without_openat2);
 }
 
 static void
