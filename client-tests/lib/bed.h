@@ -65,7 +65,7 @@ struct bed {
 	size_t reclen, reccap, args_off;
 	struct bed_reply reply;
 	struct call *call;
-	struct vfs_batch batch;
+	struct call_batch batch;
 	int pipe[2];
 	int fds; /* open before the bed was made */
 	size_t budget;

@@ -91,6 +91,36 @@ engine_check(const struct engine *e, char *err, size_t errlen)
 	return 0;
 }
 
+void
+call_batch_begin(struct call_batch *b)
+{
+	vfs_batch_begin(&b->vfs);
+	b->table = NULL;
+	b->ex = NULL;
+}
+
+void
+call_batch_end(struct call_batch *b, struct engine *e)
+{
+	vfs_batch_end(&b->vfs, e->vfs->files);
+	if (b->table)
+		export_table_put(b->table);
+	b->table = NULL;
+}
+
+/* One reference for a whole batch: the exports that its first call saw. */
+static struct export_table *
+take_table(struct call *c)
+{
+	struct call_batch *b = c->batch;
+
+	if (!b)
+		return engine_table(c->engine);
+	if (!b->table)
+		b->table = engine_table(c->engine);
+	return b->table;
+}
+
 static const payload no_body = {.len = 0, .fd = -1, .off = 0, .base = NULL};
 
 /* What a run holds while it runs. */
@@ -102,7 +132,7 @@ let_go(struct call *c)
 			obj_put(c->engine->vfs->files, c->obj[i]);
 		c->obj[i] = NULL;
 	}
-	if (c->table)
+	if (c->table && !c->batch) /* else it is the batch's */
 		export_table_put(c->table);
 	c->table = NULL;
 	c->rule = NULL;
@@ -262,7 +292,7 @@ serve(struct call *c, const struct program *prog, size_t args_off)
 		return refused_with(c, GARBAGE_ARGS);
 	if (row->bulk)
 		c->bulk = *(const uint32_t *)((const char *)c->args + row->bulk);
-	c->table = engine_table(c->engine);
+	c->table = take_table(c);
 	if (!c->table)
 		return system_err(c, "no exports are loaded");
 	e = work(c, prog);

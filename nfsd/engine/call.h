@@ -33,6 +33,23 @@
 	1024 /* encoded reply up to the bulk data: a bound for every row, checked at start */
 #define CALL_OBJS 2
 
+struct engine;
+
+/*
+ * What a loop remembers between the calls of one wake-up of one connection: what files/ does
+ * (struct vfs_batch), one reference to the export table, and the last credential that passed the
+ * gate, so that a caller who asks many things is judged once.
+ */
+struct call_batch {
+	struct vfs_batch vfs;
+	struct export_table *table; /* referenced; NULL until first used */
+	const struct export *ex;    /* what follows holds for this export; NULL: nothing */
+	const struct export_client *rule;
+	struct cred claimed, cred; /* as the call said it; as the rule made it */
+};
+void call_batch_begin(struct call_batch *);
+void call_batch_end(struct call_batch *, struct engine *);
+
 enum call_verdict { CALL_REPLY, CALL_SLEEPS, CALL_DROP, CALL_CLOSE };
 
 /* Who is at the other end of a connection (or sent a datagram). Constant while calls run, but for
@@ -72,7 +89,7 @@ struct call {
 	/* set by the runtime before call_run */
 	struct engine *engine;
 	struct peer *peer;
-	struct vfs_batch *batch; /* NULL in a worker */
+	struct call_batch *batch; /* NULL in a worker */
 	bool may_sleep;
 	bool copy;     /* READ must not splice (rebuild) */
 	bool datagram; /* came over UDP */
@@ -134,6 +151,14 @@ call_reply_len(const struct call *c)
 }
 
 /* ---- for protocols ---- */
+
+/* The call as the verbs see it. */
+static inline struct vfs_ctx
+call_ctx(const struct call *c)
+{
+	return (struct vfs_ctx){c->engine->vfs, &c->cred, c->batch ? &c->batch->vfs : NULL,
+				c->may_sleep};
+}
 
 enum row_need { NEED_NONE, NEED_ANY, NEED_FILE, NEED_DIR, NEED_LINK };
 enum row_fail { FAIL_NOTHING, FAIL_POST, FAIL_WCC, FAIL_WCC2, FAIL_POST_WCC };

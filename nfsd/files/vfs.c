@@ -6,7 +6,8 @@
  * Permission is the kernel's answer to faccessat2(2) asked as the caller, remembered in the object
  * per credential as long as ctime stays. Two clocks spoil that memory if nobody looks: a change in
  * the same clock tick as an earlier one leaves ctime as it was, so nothing is remembered under a
- * ctime that was younger than two ticks *before* the question was asked; and a batch's attributes
+ * ctime that was younger than two ticks *before* the question was asked (or than the file system's
+ * own grain: ext4 with small inodes and FAT keep seconds); and a batch's attributes
  * are older than the question, which is harmless, since an answer remembered under an old ctime is
  * never found under the new one.
  *
@@ -24,8 +25,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define GRAIN_NS 20000000 /* two ticks of the slowest kernel clock (HZ=100) */
-#define FAST_LINK 60	  /* a symbolic link up to here lies in ext4's inode */
+#define GRAIN_NS 20000000	  /* two ticks of the slowest kernel clock (HZ=100) */
+#define ROUND_NS 10000000	  /* times that are multiples of this may be rounded to seconds */
+#define ROUND_GRAIN_NS 4000000000 /* two of the coarsest: 2 s (FAT) */
+#define FAST_LINK 60		  /* a symbolic link up to here lies in ext4's inode */
 #ifndef XFS_SUPER_MAGIC
 #define XFS_SUPER_MAGIC 0x58465342
 #endif
@@ -44,6 +47,18 @@ vfs_batch_end(struct vfs_batch *b, struct files *f)
 	for (unsigned i = 0; i < b->n; i++)
 		obj_put(f, b->seen[i].obj);
 	b->n = 0;
+}
+
+struct obj *
+vfs_batch_find(const struct vfs_batch *b, const nfs_fh3 *fh)
+{
+	for (unsigned i = b->n; i-- > 0;) {
+		struct obj *o = b->seen[i].obj;
+
+		if (o->fh.len == fh->len && memcmp(o->fh.data, fh->data, fh->len) == 0)
+			return o;
+	}
+	return NULL;
 }
 
 static struct vfs_seen *
@@ -76,15 +91,11 @@ vfs_object(const struct vfs_ctx *ctx, struct export *ex, const nfs_fh3 *fh, cons
 	   struct obj **out)
 {
 	struct vfs_batch *b = ctx->batch;
+	struct obj *o = b ? vfs_batch_find(b, fh) : NULL;
 
-	for (unsigned i = b ? b->n : 0; i-- > 0;) {
-		struct obj *o = b->seen[i].obj;
-
-		if (o->ex == ex && o->fh.len == fh->len &&
-		    memcmp(o->fh.data, fh->data, fh->len) == 0) {
-			*out = obj_ref(o);
-			return 0;
-		}
+	if (o && o->ex == ex) {
+		*out = obj_ref(o);
+		return 0;
 	}
 	int error = obj_get(ctx->vfs->files, ex, fh, h, ctx->may_sleep, out);
 	if (!error && b)
@@ -94,19 +105,21 @@ vfs_object(const struct vfs_ctx *ctx, struct export *ex, const nfs_fh3 *fh, cons
 
 /* ---- attributes ---- */
 
+static bool
+is_calm(const struct timespec *now, const struct timespec *t)
+{
+	int64_t grain = t->tv_nsec % ROUND_NS ? GRAIN_NS : ROUND_GRAIN_NS;
+	int64_t seconds = now->tv_sec - t->tv_sec;
+
+	if (seconds < 0 || seconds > 10)
+		return seconds > 0;
+	return seconds * 1000000000 + now->tv_nsec - t->tv_nsec >= grain;
+}
+
 bool
 vfs_calm(const struct timespec *now, const struct stat *st)
 {
-	const struct timespec *t[] = {&st->st_ctim, &st->st_mtim};
-
-	for (int i = 0; i < 2; i++) {
-		int64_t seconds = now->tv_sec - t[i]->tv_sec;
-
-		if (seconds < 0 || (seconds < 10 &&
-				    seconds * 1000000000 + now->tv_nsec - t[i]->tv_nsec < GRAIN_NS))
-			return false;
-	}
-	return true;
+	return is_calm(now, &st->st_ctim) && is_calm(now, &st->st_mtim);
 }
 
 void

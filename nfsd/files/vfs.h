@@ -49,6 +49,8 @@ struct vfs_ctx {
 
 void vfs_batch_begin(struct vfs_batch *);
 void vfs_batch_end(struct vfs_batch *, struct files *);
+/* The object that this very handle led to earlier in the batch, borrowed; NULL: none. */
+struct obj *vfs_batch_find(const struct vfs_batch *, const nfs_fh3 *);
 
 /* The object of a handle, through the batch's memory first. Reference for the caller (obj_put). */
 int vfs_object(const struct vfs_ctx *, struct export *, const nfs_fh3 *, const struct handle *, struct obj **);

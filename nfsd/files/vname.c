@@ -145,11 +145,16 @@ static int
 recall(const struct vfs_ctx *ctx, struct obj *dir, const nfs_fh3 *fh, struct obj **child,
        struct stat *st)
 {
+	struct obj *seen = ctx->batch ? vfs_batch_find(ctx->batch, fh) : NULL;
 	struct handle id;
+	int error = 0;
 
-	if (handle_parse(ctx->vfs->resolve->key, fh, &id) != 0)
+	if (seen && seen->ex == dir->ex)
+		*child = obj_ref(seen);
+	else if (handle_parse(ctx->vfs->resolve->key, fh, &id) != 0)
 		return ESTALE;
-	int error = vfs_object(ctx, dir->ex, fh, &id, child);
+	else
+		error = vfs_object(ctx, dir->ex, fh, &id, child);
 	if (error)
 		return error;
 	error = vfs_getattr(ctx, *child, st);

@@ -128,7 +128,7 @@ static int
 pathconf2(struct call *c)
 {
 	ppathcnf *p = c->res;
-	struct vfs_ctx ctx = {c->engine->vfs, &c->cred, c->batch, c->may_sleep};
+	struct vfs_ctx ctx = call_ctx(c);
 	struct vfs_limits l;
 	struct obj *dir;
 	const char *path;

@@ -72,7 +72,7 @@ not_exported(const struct call *c, const char *path)
 static int
 step(struct call *c, const char *name, size_t len)
 {
-	struct vfs_ctx ctx = {c->engine->vfs, &c->cred, c->batch, c->may_sleep};
+	struct vfs_ctx ctx = call_ctx(c);
 	struct obj *child = NULL;
 	struct stat st;
 	int e = vfs_lookup(&ctx, c->obj[0], name, len, &child, &st);
@@ -88,7 +88,7 @@ int
 mount3_walk(struct call *c, const char *path, struct obj **dir)
 {
 	const char *rest, *name;
-	struct vfs_ctx ctx = {c->engine->vfs, &c->cred, c->batch, c->may_sleep};
+	struct vfs_ctx ctx = call_ctx(c);
 	struct export *ex = export_by_path(c->table, path, &rest);
 	struct handle h;
 	size_t len;

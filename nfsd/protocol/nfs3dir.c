@@ -85,7 +85,7 @@ emit(void *arg, const struct vdir_entry *e)
 static int
 fill(struct listing *l, uint64_t cookie, size_t size)
 {
-	struct vfs_ctx ctx = nfs3_ctx(l->c);
+	struct vfs_ctx ctx = call_ctx(l->c);
 	size_t hint = size / (l->plus ? TYPICAL_ENTRYPLUS : TYPICAL_ENTRY) + 1;
 	bool eof = false;
 	int e;

@@ -18,7 +18,7 @@ nfs3_attr(const struct obj *o, const struct stat *st, post_op_attr *a)
 int
 nfs3_post_op(const struct call *c, struct obj *o, post_op_attr *a)
 {
-	struct vfs_ctx ctx = nfs3_ctx(c);
+	struct vfs_ctx ctx = call_ctx(c);
 	struct stat st;
 	int e = vfs_getattr(&ctx, o, &st);
 
@@ -32,7 +32,7 @@ nfs3_post_op(const struct call *c, struct obj *o, post_op_attr *a)
 int
 nfs3_getattr(struct call *c, const GETATTR3args *a, GETATTR3res *r)
 {
-	struct vfs_ctx ctx = nfs3_ctx(c);
+	struct vfs_ctx ctx = call_ctx(c);
 	struct obj *o = c->obj[0];
 	struct stat st;
 	int e = vfs_getattr(&ctx, o, &st);
@@ -47,7 +47,7 @@ nfs3_getattr(struct call *c, const GETATTR3args *a, GETATTR3res *r)
 int
 nfs3_lookup(struct call *c, const LOOKUP3args *a, LOOKUP3res *r)
 {
-	struct vfs_ctx ctx = nfs3_ctx(c);
+	struct vfs_ctx ctx = call_ctx(c);
 	LOOKUP3resok *ok = &r->LOOKUP3res_u.resok;
 	struct stat st;
 	int e = vfs_lookup(&ctx, c->obj[0], a->what.name.s, a->what.name.len, &c->obj[1], &st);
@@ -78,7 +78,7 @@ static const struct access_bit {
 int
 nfs3_access(struct call *c, const ACCESS3args *a, ACCESS3res *r)
 {
-	struct vfs_ctx ctx = nfs3_ctx(c);
+	struct vfs_ctx ctx = call_ctx(c);
 	struct obj *o = c->obj[0];
 	ACCESS3resok *ok = &r->ACCESS3res_u.resok;
 	bool writable = NFS3_SERVES_WRITES && c->rule->opts.rw;
@@ -107,7 +107,7 @@ nfs3_access(struct call *c, const ACCESS3args *a, ACCESS3res *r)
 int
 nfs3_readlink(struct call *c, const READLINK3args *a, READLINK3res *r)
 {
-	struct vfs_ctx ctx = nfs3_ctx(c);
+	struct vfs_ctx ctx = call_ctx(c);
 	READLINK3resok *ok = &r->READLINK3res_u.resok;
 	char *text = arena_alloc(&c->arena, PATH_MAX);
 	size_t len;
@@ -156,7 +156,7 @@ take_data(struct call *c, const struct vfs_data *d)
 int
 nfs3_read(struct call *c, const READ3args *a, READ3res *r)
 {
-	struct vfs_ctx ctx = nfs3_ctx(c);
+	struct vfs_ctx ctx = call_ctx(c);
 	READ3resok *ok = &r->READ3res_u.resok;
 	uint32_t count = a->count < NFS3_READ_MAX ? a->count : NFS3_READ_MAX;
 	struct vfs_data d = {.fd = -1, .pipe = {-1, -1}};

@@ -18,7 +18,7 @@ bytes(uint64_t blocks, uint64_t size)
 int
 nfs3_fsstat(struct call *c, const FSSTAT3args *a, FSSTAT3res *r)
 {
-	struct vfs_ctx ctx = nfs3_ctx(c);
+	struct vfs_ctx ctx = call_ctx(c);
 	FSSTAT3resok *ok = &r->FSSTAT3res_u.resok;
 	struct statvfs s;
 	int e = vfs_statfs(&ctx, c->obj[0], &s);
@@ -57,7 +57,7 @@ nfs3_fsinfo(struct call *c, const FSINFO3args *a, FSINFO3res *r)
 int
 nfs3_pathconf(struct call *c, const PATHCONF3args *a, PATHCONF3res *r)
 {
-	struct vfs_ctx ctx = nfs3_ctx(c);
+	struct vfs_ctx ctx = call_ctx(c);
 	PATHCONF3resok *ok = &r->PATHCONF3res_u.resok;
 	struct vfs_limits l;
 	int e = vfs_limits(&ctx, c->obj[0], &l);

@@ -17,13 +17,6 @@ enum {
 	NFS3_DIR_MAX = 256 << 10, /* the largest directory reply, whatever is asked for */
 	NFS3_SERVES_WRITES = 0, /* the modifying procedures answer ROFS whatever the export says */
 };
-
-static inline struct vfs_ctx
-nfs3_ctx(const struct call *c)
-{
-	return (struct vfs_ctx){c->engine->vfs, &c->cred, c->batch, c->may_sleep};
-}
-
 /* Attributes of an object into a post-op place; absent when the kernel has none to give. 0 or
  * ESLEEP. */
 int nfs3_post_op(const struct call *, struct obj *, post_op_attr *);

@@ -21,9 +21,45 @@ refuse(const struct call *c, const struct export *ex, int err, const char *why)
 	return err;
 }
 
+static bool
+same_claim(const struct cred *a, const struct cred *b)
+{
+	return a->uid == b->uid && a->gid == b->gid && a->ngroups == b->ngroups &&
+	       memcmp(a->groups, b->groups, a->ngroups * sizeof *a->groups) == 0;
+}
+
+/* The same caller passed the gate of this export a moment ago. */
+static bool
+recall(struct call *c, const struct export *ex)
+{
+	const struct call_batch *b = c->batch;
+
+	if (!b || b->ex != ex || !same_claim(&b->claimed, &c->cred))
+		return false;
+	c->rule = b->rule;
+	c->cred = b->cred;
+	return true;
+}
+
+static void
+remember(struct call *c, const struct export *ex, const struct cred *claimed)
+{
+	struct call_batch *b = c->batch;
+
+	if (!b)
+		return;
+	b->ex = ex;
+	b->rule = c->rule;
+	b->claimed = *claimed;
+	b->cred = c->cred;
+}
+
 int
 permit(struct call *c, const struct export *ex)
 {
+	if (recall(c, ex))
+		return 0;
+
 	const struct export_client *rule =
 	    export_match(ex, (const struct sockaddr *)&c->peer->addr);
 
@@ -41,7 +77,9 @@ permit(struct call *c, const struct export *ex)
 		    c, ex, EACCES,
 		    "this server acts as one user only and the caller is another; run it as "
 		    "root, or export with `all_squash`");
+	const struct cred claimed = c->cred;
 	c->rule = rule;
 	export_squash(&rule->opts, &c->cred);
+	remember(c, ex, &claimed);
 	return 0;
 }

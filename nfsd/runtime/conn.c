@@ -474,9 +474,9 @@ conn_run(struct conn *c)
 	bool more = true;
 
 	while (more) {
-		vfs_batch_begin(&l->batch);
+		call_batch_begin(&l->batch);
 		bool open = run_batch(c, &more) && conn_flush(c);
-		vfs_batch_end(&l->batch, l->engine->vfs->files);
+		call_batch_end(&l->batch, l->engine);
 		if (!open)
 			return;
 		if (more &&

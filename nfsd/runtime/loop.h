@@ -39,7 +39,7 @@ struct loop {
 
 	/* only this loop's thread */
 	struct pipes pipes;
-	struct vfs_batch batch;
+	struct call_batch batch;
 	char *scratch; /* REC_SCRATCH bytes, where connections receive */
 	struct task *idle;
 	unsigned nidle;
