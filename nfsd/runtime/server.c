@@ -15,6 +15,7 @@
 #include "log.h"
 #include "rpcb.h"
 #include "statedir.h"
+#include "sweep.h"
 #include "vdir.h"
 
 /* Each object may take two descriptors and each connection one: take all the limit that we may
@@ -129,7 +130,9 @@ static int
 open_runtime(struct server *s)
 {
 	s->pool = pool_new(s->conf->workers);
-	if (!s->pool) {
+	if (s->pool)
+		s->sweep = sweep_new(s->ev, s->pool, &s->engine, &s->resolve);
+	if (!s->pool || !s->sweep) {
 		log_error("cannot start workers: %s", strerror(errno));
 		return 1;
 	}
@@ -213,6 +216,7 @@ server_stop(struct server *s, double seconds)
 		listener_free(s->listener);
 	if (s->udp)
 		udp_stop(s->udp);
+	sweep_stop(s->sweep);
 	admin_free(s->admin);
 	for (unsigned i = 0; i < s->nloops; i++)
 		loop_stop(s->loops[i], seconds);
@@ -222,6 +226,7 @@ server_stop(struct server *s, double seconds)
 		pool_free(s->pool);
 	if (s->udp)
 		udp_free(s->udp);
+	sweep_free(s->sweep);
 	if (s->engine.table)
 		engine_fini(&s->engine);
 	if (s->files)

@@ -22,6 +22,7 @@
 
 struct admin;
 struct registrar;
+struct sweep;
 
 struct server {
 	const struct conf *conf;
@@ -39,6 +40,7 @@ struct server {
 	unsigned nloops;
 	struct listener *listener;
 	struct udp *udp;
+	struct sweep *sweep;
 	struct registrar *registrar; /* with rpcbind */
 	struct admin *admin;
 	uint16_t port;
