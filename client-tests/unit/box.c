@@ -79,8 +79,12 @@ box_mount(const char *type, const char *name, char *path)
 			    "lowerdir=%s.lower,upperdir=%s.rw/u,workdir=%s.rw/w %s",
 			    path, path, path, path, path, path, path, path, path);
 	} else {
-		const char *quiet = strcmp(type, "ext4") == 0 ? "-q -F -b 4096" : "-q -f";
+		const char *quiet = type[0] == 'e' ? "-q -F -b 4096" : "-q -f";
 
+		if (strcmp(type, "ext4-seconds") == 0) {
+			quiet = "-q -F -b 4096 -I 128";
+			type = "ext4";
+		}
 		box_command("truncate -s 400M %s.img && mkfs.%s %s %s.img >/dev/null && mount -t "
 			    "%s -o loop %s.img %s",
 			    path, type, quiet, path, type, path, path);

@@ -42,7 +42,8 @@ extern int box_failed;
 void box_die(const char *file, int line, const char *what) __attribute__((noreturn));
 
 /* In a box: a directory for the test alone, on a tmpfs; and a fresh file system of a type on
- * BOX "/" name: tmpfs, ext4, xfs, btrfs (on a loop device), overlay (of two tmpfs directories). */
+ * BOX "/" name: tmpfs, ext2, ext4, xfs, btrfs (on a loop device), ext4-seconds (whose times are
+ * whole seconds), overlay (of two tmpfs directories). */
 /* path: room for 64 bytes. */
 #define BOX "/run/spliced-box"
 void box_mount(const char *type, const char *name, char *path);

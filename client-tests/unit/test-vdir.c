@@ -284,6 +284,59 @@ TEST(vdir, deleting_overlay)
 }
 
 static void
+remove_many(const struct vdir_entry *e)
+{
+	char name[32];
+
+	if (e->name[0] != 'n')
+		return;
+	for (int i = 0; i < 500; i++) {
+		sprintf(name, "n%d", i);
+		if (strcmp(name, e->name) != 0)
+			unlink(at(name));
+	}
+}
+
+static void
+vanishing_on(const char *type)
+{
+	static struct page p;
+	bool eof;
+
+	begin(type);
+	make_names(500);
+	memset(&p, 0, sizeof p);
+	p.attrs = true; /* every entry is wanted with attributes */
+	p.on_entry = remove_many;
+	MUST(page(&p, s.root, 0, 1000, &eof) == 0);
+	WANT(eof);
+	WANT(p.n < 100);
+	serve_end(&s);
+}
+
+static void
+vanishing_ext4(void)
+{
+	vanishing_on("ext4");
+}
+
+static void
+vanishing_overlay(void)
+{
+	vanishing_on("overlay");
+}
+
+/* A name that was removed between being read and being examined is left out. */
+TEST(vdir, vanishing)
+{
+	BOXED(vanishing_ext4);
+}
+TEST(vdir, vanishing_snapshot)
+{
+	BOXED(vanishing_overlay);
+}
+
+static void
 fresh_on(const char *type)
 {
 	static struct page p;

@@ -297,12 +297,12 @@ TEST(vfs, access_many_callers)
 }
 
 static void
-young(void)
+young_on(const char *type)
 {
 	struct stat st;
 	int granted;
 
-	begin("tmpfs");
+	begin(type);
 	box_file(at("f"), 1, 0);
 	struct obj *o = object(&s, "f");
 	s.cred = box_cred(1000, 1000, 0, NULL);
@@ -319,10 +319,37 @@ young(void)
 	serve_end(&s);
 }
 
-/* Changes faster than the clock that stamps them are never hidden by a remembered answer. */
+static void
+young_tmpfs(void)
+{
+	young_on("tmpfs");
+}
+
+static void
+young_ticks(void)
+{
+	young_on("ext2");
+}
+
+static void
+young_seconds(void)
+{
+	young_on("ext4-seconds");
+}
+
+/* Changes faster than the clock that stamps them are never hidden by a remembered answer: with fine
+ * times, with times of clock ticks, with times of seconds. */
 TEST(vfs, access_young)
 {
-	BOXED(young);
+	BOXED(young_tmpfs);
+}
+TEST(vfs, access_young_ticks)
+{
+	BOXED(young_ticks);
+}
+TEST(vfs, access_young_seconds)
+{
+	BOXED(young_seconds);
 }
 
 static void
@@ -547,35 +574,67 @@ TEST(vfs, lookup_on_loops)
 }
 
 static void
-replaced(void)
+replaced_on(const char *type)
 {
 	uint64_t ino;
 
-	begin("tmpfs");
+	begin(type);
 	box_file(at("a"), 1, 0644);
 	struct vfs_ctx w = as_worker(&s);
 	until_calm(&s, s.root);
 	WANT_EQ(look(&w, s.root, "a", &ino), 0);
-	for (int i = 0; i < 2000 && !box_failed; i++) {
-		box_file(at("b"), 1, 0644);
-		uint64_t next = ino_of(at("b"));
-
-		MUST(rename(at("b"), at("a")) == 0);
+	box_file(at("b"), 1, 0644);
+	uint64_t number[2] = {ino_of(at("a")), ino_of(at("b"))};
+	for (int i = 1; i < 2000 && !box_failed; i++) {
+		MUST(renameat2(AT_FDCWD, at("a"), AT_FDCWD, at("b"), RENAME_EXCHANGE) == 0);
 		WANT_EQ(look(&w, s.root, "a", &ino), 0);
-		WANT_EQ(ino, next);
+		WANT_EQ(ino, number[i % 2]);
+		WANT_EQ(look(&w, s.root, "b", &ino), 0);
+		WANT_EQ(ino, number[1 - i % 2]);
 		if (i % 500 == 0)
 			until_calm(&s, s.root);
 		WANT_EQ(look(&w, s.root, "a", &ino), 0);
-		WANT_EQ(ino, next);
-		WANT_EQ(look(&w, s.root, "b", &ino), ENOENT);
+		WANT_EQ(ino, number[i % 2]);
 	}
+	box_file(at("c"), 1, 0644);
+	number[0] = ino_of(at("c"));
+	MUST(rename(at("c"), at("a")) == 0);
+	WANT_EQ(look(&w, s.root, "a", &ino), 0);
+	WANT_EQ(ino, number[0]);
+	WANT_EQ(look(&w, s.root, "c", &ino), ENOENT);
 	serve_end(&s);
+}
+
+static void
+replaced_tmpfs(void)
+{
+	replaced_on("tmpfs");
+}
+
+static void
+replaced_ticks(void)
+{
+	replaced_on("ext2");
+}
+
+static void
+replaced_seconds(void)
+{
+	replaced_on("ext4-seconds");
 }
 
 /* A remembered name never outlives a change of its directory, however fast. */
 TEST(vfs, replaced)
 {
-	BOXED(replaced);
+	BOXED(replaced_tmpfs);
+}
+TEST(vfs, replaced_ticks)
+{
+	BOXED(replaced_ticks);
+}
+TEST(vfs, replaced_seconds)
+{
+	BOXED(replaced_seconds);
 }
 
 static void

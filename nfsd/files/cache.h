@@ -24,7 +24,8 @@ struct files {
 	pthread_t undertaker;
 	pthread_mutex_t dead_lock;
 	pthread_cond_t dead_more;
-	struct obj *dead; /* through hnext */
+	struct obj *dead;   /* through hnext */
+	size_t dead_count; /* atomic, for those who do not hold the lock */
 	bool stop, running;
 };
 
@@ -33,7 +34,7 @@ int grave_begin(struct files *);
 void grave_end(struct files *);
 /* Buries an object whose last reference has gone. Never sleeps. */
 void grave_put(struct files *, struct obj *);
-/* Closes what is buried, here and now. */
+/* Closes what is buried, here and now: for those who may sleep. */
 void grave_close(struct files *);
 
 #endif

@@ -273,6 +273,7 @@ obj_get(struct files *f, struct export *ex, const nfs_fh3 *fh, const struct hand
 	if (!may_sleep)
 		return ESLEEP;
 	stat_inc(ST_OBJ_MISS);
+	files_keep_up(f);
 	error = open_handle(f, ex, id, &fd, &st);
 	if (error)
 		return error;

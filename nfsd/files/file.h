@@ -111,6 +111,9 @@ obj_refuse_splice(struct obj *o)
 int files_reopen(struct files *, int fd, int flags);
 /* Makes room after EMFILE or ENFILE: evicts idle objects and closes them. May sleep. */
 void files_relieve(struct files *);
+/* Closes what was evicted, if the cache's thread has fallen far behind: for workers, before they open
+ * more. */
+void files_keep_up(struct files *);
 /* Forgets cached objects of local file systems that have lost their last name, so that their space
  * is freed. The cache's thread does it every few seconds. */
 void files_sweep(struct files *);

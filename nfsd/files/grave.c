@@ -18,6 +18,7 @@
 
 #define SWEEP_SECONDS 5
 #define SWEEP_GROUP 64
+#define BEHIND 128 /* objects waiting for the thread, before others help */
 
 static void
 destroy(struct obj *o)
@@ -47,6 +48,7 @@ take_dead(struct files *f)
 	pthread_mutex_lock(&f->dead_lock);
 	struct obj *list = f->dead;
 	f->dead = NULL;
+	__atomic_store_n(&f->dead_count, 0, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&f->dead_lock);
 	return list;
 }
@@ -58,6 +60,7 @@ grave_put(struct files *f, struct obj *o)
 	bool first = !f->dead;
 	o->hnext = f->dead;
 	f->dead = o;
+	__atomic_add_fetch(&f->dead_count, 1, __ATOMIC_RELAXED);
 	if (first)
 		pthread_cond_signal(&f->dead_more);
 	pthread_mutex_unlock(&f->dead_lock);
@@ -67,6 +70,13 @@ void
 grave_close(struct files *f)
 {
 	destroy_list(take_dead(f));
+}
+
+void
+files_keep_up(struct files *f)
+{
+	if (__atomic_load_n(&f->dead_count, __ATOMIC_RELAXED) > BEHIND)
+		grave_close(f);
 }
 
 static bool

@@ -128,6 +128,8 @@ look_up(const struct vfs_ctx *ctx, struct obj *dir, const char *name, size_t len
 
 	memcpy(text, name, len);
 	text[len] = '\0';
+	if (ctx->may_sleep)
+		files_keep_up(ctx->vfs->files);
 	int error = vfs_open_name(ctx, dir, text, &fd, st);
 	if (error)
 		return error == EXDEV ? EACCES : error;
