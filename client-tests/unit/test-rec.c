@@ -438,6 +438,39 @@ TEST(rec, growth_is_rare)
 	}
 }
 
+/* Who sends large records has them received where they stay: only headers pass through scratch. */
+TEST(rec, large_records_are_received_in_place)
+{
+	enum { N = 10, SIZE = 50000 };
+	struct rig t;
+	struct iovec iov[2];
+	size_t aside = 0; /* bytes that came into scratch, and are copied */
+
+	open_rig(&t);
+	for (int i = 0; i < N; i++)
+		put_fragment(&t, SIZE, LAST, (unsigned)i);
+	for (size_t at = 0; at < t.len;) {
+		int n = rec_iov(&t.rec, t.scratch, SCRATCH, iov);
+		size_t got = 0;
+
+		for (int i = 0; i < n; i++) {
+			size_t k = iov[i].iov_len < t.len - at ? iov[i].iov_len : t.len - at;
+
+			memcpy(iov[i].iov_base, t.stream + at, k);
+			at += k;
+			got += k;
+		}
+		if (t.nrecords > 0)
+			aside += got - (got < t.rec.direct ? got : t.rec.direct);
+		rec_feed(&t.rec, got);
+		take_records(&t);
+	}
+	CU_ASSERT_EQUAL(t.nrecords, N);
+	CU_ASSERT(aside <= (N - 1) * REC_PEEK);
+	CU_ASSERT(t.count.gets <= N + 2);
+	close_rig(&t);
+}
+
 /* A mark cut after k bytes continues k bytes into scratch, so that the record after it is aligned
  * without being moved. */
 TEST(rec, half_marks_keep_alignment)

@@ -11,7 +11,9 @@
  * scratch buffer ends inside a record, that tail (only) moves to a buffer of the connection's own.
  * rec_iov then points the next read at the rest of that buffer, and at scratch behind it, so that
  * one readv finishes the record in its place and reads on. The finished buffer goes to the taker
- * with the record; the connection is left with none.
+ * with the record; the connection is left with none. A connection that sends large records gets
+ * REC_PEEK bytes of scratch only: enough for the next mark and header, and then all the rest is
+ * received in its place (the data of a WRITE is copied nowhere in user space).
  *
  * Alignment. XDR wants records on 4-byte addresses. A half-received mark is the only thing that can
  * shift the stream against the scratch buffer, and rec_iov makes up for it. What is left are peers
@@ -106,6 +108,8 @@ rec_iov(struct rec *r, char *scratch, size_t size, struct iovec iov[2])
 		if (r->direct < r->left)
 			return n;
 	}
+	if (r->previous >= REC_LARGE)
+		size = smaller(size, REC_PEEK);
 	iov[n++] = (struct iovec){r->in, size - k};
 	return n;
 }
@@ -159,7 +163,7 @@ static enum rec_status
 reserve(struct rec *r, size_t got)
 {
 	size_t need = r->have + r->left;
-	size_t ahead = larger(REC_BUF_MIN, REC_AHEAD * got);
+	size_t ahead = larger(larger(REC_BUF_MIN, r->previous), REC_AHEAD * got);
 
 	/* grow when full, or once and for all as soon as that is allowed, while there is little to
 	 * move */
@@ -197,6 +201,7 @@ take_inplace(struct rec *r, struct rec_msg *m)
 {
 	size_t skew = (uintptr_t)r->in & 3;
 
+	r->previous = r->left;
 	*m = (struct rec_msg){.base = r->in - skew, .len = r->left};
 	if (skew)
 		memmove(m->base, r->in, m->len);
@@ -209,6 +214,7 @@ take_inplace(struct rec *r, struct rec_msg *m)
 static enum rec_status
 take_buf(struct rec *r, struct rec_msg *m)
 {
+	r->previous = (uint32_t)r->have;
 	*m = (struct rec_msg){.base = r->buf, .len = r->have, .cap = r->cap};
 	r->buf = NULL;
 	r->cap = 0;

@@ -27,7 +27,9 @@ enum {
 	REC_FRAGS_MAX = 64, /* fragments per record */
 	REC_EMPTY_MAX = 16, /* empty fragments in a row */
 	REC_AHEAD = 64,	    /* a buffer is at most this many times what the peer really sent... */
-	REC_BUF_MIN = 4096, /* ...or this */
+	REC_BUF_MIN = 4096, /* ...or this, or the length of its last record */
+	REC_LARGE = 16384,  /* who has just sent a record this long will send another: */
+	REC_PEEK = 512,	    /* only its header is received into scratch, the rest in its place */
 };
 
 /*
@@ -55,8 +57,9 @@ struct rec {
 	uint8_t nmark; /* bytes of the mark seen; 4: inside a fragment */
 	uint8_t last;  /* this fragment ends the record */
 	uint8_t nfrags, nempty;
-	uint8_t status; /* the error that ended the stream, else 0 */
-	size_t direct;	/* how much of the next feed goes straight into buf */
+	uint32_t previous; /* bytes of the last record */
+	uint8_t status;	   /* the error that ended the stream, else 0 */
+	size_t direct;	   /* how much of the next feed goes straight into buf */
 };
 
 /*
