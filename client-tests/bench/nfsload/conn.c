@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Sending is cheap on purpose: all calls of a wake-up leave in one send, encoded by copying a
- * template.
+ * form.
  *
  * Receiving has two ways. READs below --discard-from, and every other call, come out of the socket
  * in portions of up to 256 KiB, which stay in the second-level cache, and are taken apart there.
@@ -13,7 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #define SLOT_BITS 12
-#define SLOT_MASK ((1u << SLOT_BITS) - 1)
 #define WAKEUP_BYTES (256u << 10)
 #define HEAD_RECV 256 /* a READ reply's head is 132 bytes; the rest is data, cheap to copy */
 
@@ -37,42 +36,40 @@ now_ns(void)
 static bool
 discards(const struct conn *c)
 {
-	return c->o->op == OP_READ && !c->verify && c->o->size >= c->o->discard_from;
+	return opts_has(c->o, OP_READ) && !c->verify && c->o->size >= c->o->discard_from;
 }
 
-/* Connections begin at different places of the file, so that they do not walk in step over the same
- * pages. */
-static void
-set_start(struct conn *c, unsigned index)
+static int
+allocate(struct conn *c)
 {
-	uint64_t blocks = c->t->size / c->o->size;
-	c->next_offset = blocks * index / c->o->conns * c->o->size + c->o->shift;
-	c->next_object = (unsigned)((uint64_t)c->calls->n * index / c->o->conns);
-	c->random = 0x9e3779b97f4a7c15u * (index + 1);
-}
-
-int
-conn_open(struct conn *c, const struct opts *o, const struct target *t, const struct calls *calls,
-	  const struct verifier *v, unsigned index)
-{
-	*c = (struct conn){.o = o, .t = t, .calls = calls, .verify = v, .rx = {.op = o->op}};
-	c->fd = rpc_connect(t->spec->host, t->spec->port, o->privport, o->rcvbuf, c->err);
-	if (c->fd < 0)
-		return -1;
-	fcntl(c->fd, F_SETFL, O_NONBLOCK);
-	c->out_cap = o->depth * calls->longest;
-	c->out = malloc(c->out_cap);
+	const struct opts *o = c->o;
 	c->slot = calloc(o->depth, sizeof *c->slot);
 	c->free_slot = calloc(o->depth, sizeof *c->free_slot);
-	if (!c->out || !c->slot || !c->free_slot) {
+	c->ready_slot = calloc(o->depth, sizeof *c->ready_slot);
+	c->body_cap = opts_has(o, OP_READDIRPLUS) ? o->listing : 0;
+	c->body = malloc(c->body_cap + 1);
+	if (out_init(&c->out, o->depth, c->calls->longest) || !c->slot || !c->free_slot ||
+	    !c->ready_slot || !c->body) {
 		snprintf(c->err, RPC_ERR, "out of memory");
 		return -1;
 	}
 	for (unsigned i = 0; i < o->depth; i++)
 		c->free_slot[i] = (uint16_t)i;
 	c->nfree = o->depth;
-	set_start(c, index);
 	return 0;
+}
+
+int
+conn_open(struct conn *c, const struct opts *o, const struct target *t, const struct calls *calls,
+	  const struct verifier *v, unsigned index)
+{
+	*c = (struct conn){.o = o, .t = t, .calls = calls, .verify = v, .index = index};
+	c->fd = rpc_connect(t->spec->host, t->spec->port, o->privport, o->rcvbuf, c->err);
+	if (c->fd < 0)
+		return -1;
+	fcntl(c->fd, F_SETFL, O_NONBLOCK);
+	chooser_init(&c->chooser, o, t, calls, index);
+	return allocate(c);
 }
 
 void
@@ -80,9 +77,11 @@ conn_close(struct conn *c)
 {
 	if (c->fd >= 0)
 		close(c->fd);
-	free(c->out);
+	out_free(&c->out);
 	free(c->slot);
 	free(c->free_slot);
+	free(c->ready_slot);
+	free(c->body);
 }
 
 unsigned
@@ -94,54 +93,7 @@ conn_inflight(const struct conn *c)
 bool
 conn_pending(const struct conn *c)
 {
-	return c->out_off < c->out_len;
-}
-
-static uint64_t
-random_offset(struct conn *c)
-{
-	uint64_t align = c->o->align ? c->o->align : c->o->size;
-	uint64_t span = c->t->size - c->o->shift;
-	uint64_t places = span > c->o->size ? (span - c->o->size) / align + 1 : 1;
-	c->random ^= c->random << 13;
-	c->random ^= c->random >> 7;
-	c->random ^= c->random << 17;
-	return c->random % places * align + c->o->shift;
-}
-
-static void
-choose_place(struct conn *c, struct slot *s)
-{
-	if (c->o->random) {
-		s->offset = random_offset(c);
-	} else {
-		if (c->next_offset >= c->t->size)
-			c->next_offset = c->o->shift;
-		s->offset = c->next_offset;
-		c->next_offset += c->o->size;
-	}
-	uint64_t left = c->t->size - s->offset;
-	s->want = left < c->o->size ? (uint32_t)left : c->o->size;
-}
-
-/* Appends one call. The buffer has room: it holds a whole window. */
-static void
-append_call(struct conn *c, uint64_t now)
-{
-	unsigned i = c->free_slot[--c->nfree];
-	struct slot *s = &c->slot[i];
-	const struct bytes *b = &c->calls->each[c->next_object];
-	uint8_t *p = c->out + c->out_len;
-	*s = (struct slot){.busy = true, .xid = ++c->generation << SLOT_BITS | i, .sent = now};
-	memcpy(p, b->p, b->len);
-	put_be32(p + RPC_XID_AT, s->xid);
-	if (c->o->op == OP_READ) {
-		choose_place(c, s);
-		put_be64(p + b->len - 12, s->offset);
-	}
-	c->out_len += b->len;
-	if (++c->next_object == c->calls->n)
-		c->next_object = 0;
+	return out_pending(&c->out);
 }
 
 int
@@ -149,99 +101,106 @@ conn_flush(struct conn *c)
 {
 	if (!conn_pending(c))
 		return 0;
-	ssize_t n = send(c->fd, c->out + c->out_off, c->out_len - c->out_off, MSG_NOSIGNAL);
-	if (n < 0 && errno != EAGAIN && errno != EINTR) {
+	ssize_t n = out_send(&c->out, c->fd);
+	if (n < 0) {
 		snprintf(c->err, RPC_ERR, "send: %s", strerror(errno));
 		return -1;
 	}
-	if (n > 0) {
-		c->tally->sends++;
-		c->out_off += (size_t)n;
-	}
-	if (!conn_pending(c))
-		c->out_off = c->out_len = 0;
+	c->tally->sends += n > 0;
 	return 0;
+}
+
+/* Eight digits that are this slot's own. */
+static void
+put_name(const struct conn *c, const struct slot *s, uint8_t *p)
+{
+	char digits[9];
+	snprintf(digits, sizeof digits, "%08x", c->index << SLOT_BITS | (unsigned)(s - c->slot));
+	memcpy(p, digits, 8);
+}
+
+/* Puts the next call of the slot's task into the send buffer. */
+static void
+put_call(struct conn *c, struct slot *s, uint64_t sent)
+{
+	const struct task *task = &s->task;
+	const struct form *f = &c->calls->form[task->op][task->index];
+	uint8_t *p = out_head(&c->out, f->len);
+	s->busy = true;
+	s->sent = sent;
+	s->xid = ++c->generation << SLOT_BITS | (uint32_t)(s - c->slot);
+	memcpy(p, f->p, f->len);
+	put_be32(p + RPC_XID_AT, s->xid);
+	if (task->op == OP_READ || task->op == OP_WRITE)
+		put_be64(p + f->patch, task->offset);
+	if (task->op == OP_CREATE || task->op == OP_REMOVE)
+		put_name(c, s, p + f->patch);
+	if (task->op == OP_READDIRPLUS) {
+		put_be64(p + f->patch, task->cookie);
+		put_be64(p + f->patch + 8, task->verf);
+	}
+	if (task->op == OP_WRITE)
+		out_ref(&c->out, c->calls->payload, c->calls->payload_len);
+}
+
+static void
+new_task(struct conn *c, uint64_t sent)
+{
+	struct slot *s = &c->slot[c->free_slot[--c->nfree]];
+	choose(&c->chooser, &s->task);
+	put_call(c, s, sent);
+	c->orders.budget--;
+}
+
+/* Past the deadline no task begins; those that should have are counted. */
+static void
+close_books(struct conn *c)
+{
+	struct orders *d = &c->orders;
+	if (d->interval > 0 && d->budget && d->due < (double)d->deadline)
+		c->tally->unsent += (uint64_t)ceil(((double)d->deadline - d->due) / d->interval);
+	d->budget = 0;
+}
+
+static void
+refill_by_clock(struct conn *c, uint64_t now)
+{
+	struct orders *d = &c->orders;
+	while (c->nfree && d->budget && d->due <= (double)now) {
+		uint64_t due = (uint64_t)d->due;
+		if (due >= d->deadline)
+			break;
+		hist_add(&c->tally->lag, now - due);
+		new_task(c, due);
+		d->due +=
+		    c->o->poisson ? -log(chooser_uniform(&c->chooser)) * d->interval : d->interval;
+	}
 }
 
 int
 conn_refill(struct conn *c, uint64_t now)
 {
-	if (!c->budget || c->nfree < c->o->refill)
-		return 0;
-	if (c->out_off) {
-		memmove(c->out, c->out + c->out_off, c->out_len - c->out_off);
-		c->out_len -= c->out_off;
-		c->out_off = 0;
-	}
-	while (c->nfree && c->budget) {
-		append_call(c, now);
-		c->budget--;
-	}
+	while (c->nready)
+		put_call(c, &c->slot[c->ready_slot[--c->nready]], now);
+	if (c->orders.interval > 0)
+		refill_by_clock(c, now);
+	if (now >= c->orders.deadline)
+		close_books(c);
+	if (c->orders.interval <= 0 && c->nfree >= c->o->refill)
+		while (c->nfree && c->orders.budget)
+			new_task(c, now);
 	return conn_flush(c);
 }
 
-/* Events of the stream */
-
-static int
-on_head(void *arg, const struct head *h, char err[RPC_ERR])
+uint64_t
+conn_due(const struct conn *c)
 {
-	struct conn *c = arg;
-	unsigned i = h->xid & SLOT_MASK;
-	struct slot *s = i < c->o->depth ? &c->slot[i] : NULL;
-	if (!s || !s->busy || s->xid != h->xid) {
-		snprintf(err, RPC_ERR, "a reply to xid %08x, which is not in flight", h->xid);
-		return -1;
-	}
-	if (h->count > c->o->size) {
-		snprintf(err, RPC_ERR, "READ at %" PRIu64 " returned %u bytes, %u were asked",
-			 s->offset, h->count, c->o->size);
-		return -1;
-	}
-	c->current = s;
-	c->current_bad = false;
-	return 0;
+	const struct orders *d = &c->orders;
+	if (d->interval <= 0 || !d->budget || !c->nfree)
+		return UINT64_MAX;
+	uint64_t due = (uint64_t)d->due;
+	return due < d->deadline ? due : d->deadline;
 }
-
-static void
-on_data(void *arg, const uint8_t *p, size_t n, uint32_t pos)
-{
-	struct conn *c = arg;
-	char why[RPC_ERR];
-	if (!c->verify || verifier_same(c->verify, p, n, c->current->offset + pos, why))
-		return;
-	c->current_bad = true;
-	if (!c->tally->complaint[0])
-		memcpy(c->tally->complaint, why, sizeof why);
-}
-
-static void
-count_read(struct conn *c, const struct head *h)
-{
-	struct slot *s = c->current;
-	bool at_end = s->offset + h->count >= c->t->size;
-	c->tally->bytes += h->count;
-	c->tally->short_reads += h->count < s->want;
-	c->tally->no_attrs += !h->attrs;
-	c->tally->bad_eof += h->eof != at_end;
-	c->tally->bad_data += c->current_bad;
-}
-
-static void
-on_end(void *arg, const struct head *h)
-{
-	struct conn *c = arg;
-	struct slot *s = c->current;
-	if (h->status)
-		tally_failed(c->tally, h->status, 1);
-	else if (c->o->op == OP_READ)
-		count_read(c, h);
-	c->tally->calls++;
-	hist_add(&c->tally->latency, c->now - s->sent);
-	s->busy = false;
-	c->free_slot[c->nfree++] = (uint16_t)(s - c->slot);
-}
-
-static const struct rx_events events = {.head = on_head, .data = on_data, .end = on_end};
 
 /* One recv. Bytes taken, 0 when nothing has arrived, -1 with err. *asked is set to what was asked
  * for. */
@@ -260,8 +219,8 @@ receive_some(struct conn *c, uint8_t *buf, size_t cap, size_t *asked)
 			 conn_inflight(c), n ? ": " : "", n ? strerror(errno) : "");
 		return -1;
 	}
-	int rc = drop ? rx_skip(&c->rx, (size_t)n, &events, c, c->err)
-		      : rx_feed(&c->rx, buf, (size_t)n, &events, c, c->err);
+	int rc = drop ? rx_skip(&c->rx, (size_t)n, &conn_events, c, c->err)
+		      : rx_feed(&c->rx, buf, (size_t)n, &conn_events, c, c->err);
 	return rc ? -1 : n;
 }
 

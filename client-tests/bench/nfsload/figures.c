@@ -8,6 +8,7 @@
 const char *const figure_key[FIG_COUNT] = {
     [FIG_MBS] = "mb_per_s",
     [FIG_CALLS] = "calls_per_s",
+    [FIG_ENTRIES] = "entries_per_s",
     [FIG_SRV_GB] = "server_cpu_s_per_gb",
     [FIG_SRV_CALL] = "server_cpu_us_per_call",
     [FIG_CLI_GB] = "client_cpu_s_per_gb",
@@ -19,6 +20,8 @@ quotient(double a, double b)
 {
 	return b > 0 ? a / b : NAN;
 }
+
+static const struct spread nothing = {NAN, NAN, NAN, NAN, NAN};
 
 double
 figure_of(const struct sample *m, enum figure f)
@@ -32,6 +35,8 @@ figure_of(const struct sample *m, enum figure f)
 		return quotient(bytes > 0 ? bytes / 1e6 : NAN, m->seconds);
 	case FIG_CALLS:
 		return quotient(calls, m->seconds);
+	case FIG_ENTRIES:
+		return quotient(m->entries ? (double)m->entries : NAN, m->seconds);
 	case FIG_SRV_GB:
 		return quotient(server, bytes); /* ns per byte are seconds per 10^9 bytes */
 	case FIG_SRV_CALL:
@@ -53,14 +58,35 @@ by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+double
+median_interval(unsigned n, unsigned *k)
+{
+	double term = pow(.5, n), tail = term; /* P(X = 0), then P(X < k) of a fair coin */
+	double lost = tail;
+	*k = 1;
+	while (2 * (*k + 1) <= n) {
+		term *= (double)(n - *k + 1) / *k;
+		tail += term;
+		if (2 * tail > .05)
+			break;
+		lost = tail;
+		++*k;
+	}
+	return 1 - 2 * lost;
+}
+
 static struct spread
 spread_of(double *v, unsigned n)
 {
+	unsigned k;
 	for (unsigned i = 0; i < n; i++)
 		if (isnan(v[i]))
-			return (struct spread){NAN, NAN, NAN};
+			return nothing;
 	qsort(v, n, sizeof *v, by_value);
+	median_interval(n, &k);
 	return (struct spread){
+	    .low = v[k - 1],
+	    .high = v[n - k],
 	    .median = n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2,
 	    .min = v[0],
 	    .max = v[n - 1],
@@ -74,7 +100,7 @@ spread_over_rounds(const struct run *r, const struct server *s, const struct ser
 	unsigned n = r->o->rounds;
 	double *v = calloc(n, sizeof *v);
 	if (!v)
-		return (struct spread){NAN, NAN, NAN};
+		return nothing;
 	for (unsigned i = 0; i < n; i++) {
 		v[i] = figure_of(&s->sample[i], f);
 		if (base)

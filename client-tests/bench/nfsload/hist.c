@@ -28,6 +28,9 @@ void
 hist_add(struct hist *h, uint64_t ns)
 {
 	h->n++;
+	h->sum += ns;
+	if (ns > h->max)
+		h->max = ns;
 	h->bucket[index_of(ns)]++;
 }
 
@@ -35,6 +38,9 @@ void
 hist_merge(struct hist *to, const struct hist *from)
 {
 	to->n += from->n;
+	to->sum += from->sum;
+	if (from->max > to->max)
+		to->max = from->max;
 	for (unsigned i = 0; i < HIST_BUCKETS; i++)
 		to->bucket[i] += from->bucket[i];
 }
@@ -50,4 +56,10 @@ hist_quantile(const struct hist *h, double q)
 			return middle_of(i);
 	}
 	return 0;
+}
+
+double
+hist_mean(const struct hist *h)
+{
+	return h->n ? (double)h->sum / (double)h->n : 0;
 }

@@ -14,6 +14,8 @@
 
 struct hist {
 	uint64_t n;
+	uint64_t sum;
+	uint64_t max;
 	uint64_t bucket[HIST_BUCKETS];
 };
 
@@ -22,5 +24,8 @@ void hist_merge(struct hist *to, const struct hist *from);
 /* The value below which the share q (0..1) of all values lies, in nanoseconds; 0 when nothing was
  * added. */
 uint64_t hist_quantile(const struct hist *h, double q);
+
+/* Nanoseconds; 0 when nothing was added. */
+double hist_mean(const struct hist *h);
 
 #endif

@@ -7,7 +7,8 @@
 
 struct part {
 	double seconds; /* used when calls is 0 */
-	uint64_t calls; /* over all connections */
+	double rate;	/* tasks per second over all connections; 0: closed loop */
+	uint64_t calls; /* tasks, over all connections; 0: by time */
 };
 
 /*

@@ -52,12 +52,13 @@ check_file(const struct run *r, const struct server *s, char err[RUN_ERR])
 {
 	char why[RPC_ERR];
 	const struct target *t = &s->target;
-	if (r->o->op != OP_READ)
+	uint64_t need = r->o->shift + (opts_has(r->o, OP_WRITE) ? r->o->size : 1);
+	if (!opts_has_data(r->o))
 		return 0;
-	if (r->o->shift >= t->size)
+	if (need > t->size)
 		snprintf(why, sizeof why,
-			 "the file holds %llu bytes, nothing is left to READ from there",
-			 (unsigned long long)t->size);
+			 "the file holds %llu bytes, this needs %llu: it is not made longer",
+			 (unsigned long long)t->size, (unsigned long long)need);
 	else if (r->verify.copy && r->verify.size != t->size)
 		snprintf(why, sizeof why, "the file holds %llu bytes, the copy to verify with %llu",
 			 (unsigned long long)t->size, (unsigned long long)r->verify.size);
@@ -88,22 +89,30 @@ open_conns(struct run *r, struct server *s, char err[RUN_ERR])
 	return 0;
 }
 
+static int
+open_server(struct run *r, const struct server_spec *spec, char err[RUN_ERR])
+{
+	char why[RPC_ERR];
+	struct server *s = &r->server[r->nservers++];
+	if (spec == &r->sink.spec)
+		sink_target(&s->target, &r->sink);
+	else if (target_open(&s->target, spec, r->o, why))
+		return complain(err, spec, why);
+	return open_clock(s, err) || check_file(r, s, err) || open_conns(r, s, err) ? -1 : 0;
+}
+
 int
 run_open(struct run *r, const struct opts *o, char err[RUN_ERR])
 {
 	*r = (struct run){.o = o, .verify = {.pattern = o->pattern}};
 	if (o->verify && verifier_open(&r->verify, o->verify, err))
 		return -1;
-	while (r->nservers < o->nservers) {
-		char why[RPC_ERR];
-		struct server *s = &r->server[r->nservers];
-		const struct server_spec *spec = &o->server[r->nservers++];
-		if (target_open(&s->target, spec, o, why))
-			return complain(err, spec, why);
-		if (open_clock(s, err) || check_file(r, s, err) || open_conns(r, s, err))
+	if (o->sink && sink_start(&r->sink, o, err))
+		return -1;
+	for (unsigned i = 0; i < o->nservers; i++)
+		if (open_server(r, &o->server[i], err))
 			return -1;
-	}
-	return 0;
+	return o->sink ? open_server(r, &r->sink.spec, err) : 0;
 }
 
 static int
@@ -111,8 +120,8 @@ measure_one(struct run *r, struct server *s, struct sample *m, char err[RUN_ERR]
 {
 	char why[RPC_ERR];
 	struct tally *t = calloc(2, sizeof *t); /* of the warm-up, of the measured part */
-	struct part warm = {.seconds = r->o->warmup};
-	struct part real = {.seconds = r->o->seconds, .calls = r->o->calls};
+	struct part warm = {.seconds = r->o->warmup, .rate = r->o->rate};
+	struct part real = {.seconds = r->o->seconds, .calls = r->o->calls, .rate = r->o->rate};
 	if (!t)
 		return complain(err, s->target.spec, "out of memory");
 	int rc =
@@ -126,6 +135,8 @@ measure_one(struct run *r, struct server *s, struct sample *m, char err[RUN_ERR]
 	m->client_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - client;
 	m->server_ns = s->has_clock ? cpu_ns(s->clock) - server : 0;
 	m->calls = t[1].calls;
+	m->tasks = t[1].tasks;
+	m->entries = t[1].entries;
 	m->bytes = t[1].bytes;
 	tally_add(&s->tally, &t[1]);
 	free(t);
@@ -155,4 +166,5 @@ run_close(struct run *r)
 		target_close(&s->target);
 	}
 	verifier_close(&r->verify);
+	sink_stop(&r->sink);
 }

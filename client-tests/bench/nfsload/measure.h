@@ -5,13 +5,16 @@
 #include <time.h>
 
 #include "conn.h"
+#include "sink.h"
 
 #define RUN_ERR 512 /* a complaint with the name of the server in front */
 
 struct sample {
 	double seconds;
 	uint64_t calls;
+	uint64_t tasks;
 	uint64_t bytes;
+	uint64_t entries;  /* of directories */
 	int64_t server_ns; /* CPU time; 0 when no pid was given */
 	int64_t client_ns; /* CPU time of this process */
 };
@@ -30,8 +33,9 @@ struct server {
 struct run {
 	const struct opts *o;
 	struct verifier verify;
-	struct server server[SERVERS_MAX];
+	struct server server[SERVERS_MAX + 1]; /* and the sink */
 	unsigned nservers;
+	struct sink sink;
 };
 
 /* 0, or -1 with err, which names the server. run_close is to be called in both cases. */

@@ -1,114 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "opts.h"
 
-#include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "rows.h"
 #include "spec.h"
-
-static const char about[] =
-    "Measures NFSv3 servers over TCP with raw calls, many servers interleaved in one run (A B A B "
-    "...)."
-    "\v"
-    "A server is NAME=HOST:PORT[:MOUNTPORT]/PATH[@PID]. PATH is that of a file on the server; the "
-    "longest of its "
-    "parents that the server lets us mount is used, or the part before '//' where PATH holds one. "
-    "With PID the CPU "
-    "time of the server (all its threads, exact to the nanosecond) is shown; it must run on this "
-    "machine.\n\n"
-    "By default READ data is thrown away inside the kernel (MSG_TRUNC) from 16 KiB up, so that the "
-    "client is not the "
-    "bottleneck. With --verify every byte is compared instead.\n\n"
-    "Figures: MB are 10^6 bytes, GB 10^9; latency runs from the send of the call to the last byte "
-    "of its reply. A ratio "
-    "is the median of the ratios of single rounds, with smallest and largest.\n\n"
-    "Example: nfsload --op read --size 64K --depth 16 --rounds 5 --server "
-    "a=127.0.0.1:2049/srv/file@$PID_A "
-    "--server b=127.0.0.1:3049:3048/srv/file@$PID_B\n\n"
-    "Exit status: 0 done, 1 could not measure, 2 measured but answers were wrong or refused.";
-
-enum key {
-	KEY_RANDOM = 256,
-	KEY_ALIGN,
-	KEY_SHIFT,
-	KEY_REFILL,
-	KEY_ROUNDS,
-	KEY_WARMUP,
-	KEY_NAMES,
-	KEY_VERIFY,
-	KEY_PATTERN,
-	KEY_MAKE_PATTERN,
-	KEY_DISCARD_FROM,
-	KEY_RCVBUF,
-	KEY_UID,
-	KEY_GID,
-	KEY_GROUPS,
-	KEY_PRIVPORT,
-	KEY_CPU,
-	KEY_JSON,
-	KEY_SAVE,
-	KEY_BASE,
-	KEY_THREADS,
-};
-
-static const struct argp_option rows[] = {
-    {"server", 'S', "SPEC", 0, "a server to measure, repeatable (form: see below)", 1},
-    {"base", KEY_BASE, "NAME", 0, "ratios refer to this server (default: the first)", 1},
-    {"op", 'o', "OP", 0, "read, getattr, lookup or null (default read)", 2},
-    {"size", 's', "BYTES", 0, "bytes per READ, K and M allowed (default 8192)", 2},
-    {"random", KEY_RANDOM, NULL, 0, "READs at random offsets (default: cyclic over the file)", 2},
-    {"align", KEY_ALIGN, "BYTES", 0, "random offsets are multiples of this (default: the size)", 2},
-    {"shift", KEY_SHIFT, "BYTES", 0, "add this to every offset, to see unaligned READs", 2},
-    {"names", KEY_NAMES, "N", 0,
-     "LOOKUP and GETATTR of files f0..fN-1 beside the file (default: the file itself)", 2},
-    {"connections", 'c', "N", 0, "TCP connections per server (default 1)", 3},
-    {"depth", 'd', "N", 0, "calls in flight per connection (default 16)", 3},
-    {"threads", KEY_THREADS, "N", 0, "threads of the client (default 1)", 3},
-    {"refill", KEY_REFILL, "N", 0, "send new calls only when N slots are free (default 1)", 3},
-    {"seconds", 't', "S", 0, "length of one measurement (default 1)", 4},
-    {"calls", 'n', "N", 0, "measure N calls instead of a time", 4},
-    {"warmup", KEY_WARMUP, "S", 0, "unmeasured load before each measurement (default 0.2)", 4},
-    {"rounds", KEY_ROUNDS, "N", 0, "measurements per server, interleaved (default 5)", 4},
-    {"verify", KEY_VERIFY, "FILE", 0, "compare all data with this local copy", 5},
-    {"pattern", KEY_PATTERN, NULL, 0, "the file is one of --make-pattern: check it by itself", 5},
-    {"make-pattern", KEY_MAKE_PATTERN, "FILE,BYTES", 0, "write a self-describing file and exit", 5},
-    {"discard-from", KEY_DISCARD_FROM, "BYTES", 0,
-     "READs of this size and up are discarded in the kernel, smaller ones copied out in bulk "
-     "(default 16K)",
-     5},
-    {"uid", KEY_UID, "N", 0, "AUTH_SYS user (default: ours)", 6},
-    {"gid", KEY_GID, "N", 0, "AUTH_SYS group (default: ours)", 6},
-    {"groups", KEY_GROUPS, "N,N", 0, "AUTH_SYS further groups, at most 16", 6},
-    {"privport", KEY_PRIVPORT, "yes|no", 0, "call from a port below 1024 (default: when we may)",
-     6},
-    {"rcvbuf", KEY_RCVBUF, "BYTES", 0, "fixed SO_RCVBUF (default: the kernel's tuning)", 6},
-    {"cpu", KEY_CPU, "N", 0, "run on this processor only", 6},
-    {"json", KEY_JSON, NULL, 0, "one JSON object instead of the table", 7},
-    {"save", KEY_SAVE, "FILE", 0, "write the JSON object to FILE as well", 7},
-    {0},
-};
-
-const char *
-op_name(enum op op)
-{
-	static const char *const names[] = {"NULL", "GETATTR", "LOOKUP", "READ"};
-	return names[op];
-}
-
-int64_t
-parse_size(const char *s)
-{
-	char *end;
-	if (*s < '0' || *s > '9')
-		return -1;
-	long long v = strtoll(s, &end, 10);
-	unsigned shift = *end == 'K' || *end == 'k' ? 10 : *end == 'M' || *end == 'm' ? 20 : 0;
-	if (end[shift ? 1 : 0] || v > (INT64_MAX >> 20))
-		return -1;
-	return v << shift;
-}
 
 static uint64_t
 number(struct argp_state *st, const char *what, const char *arg, int64_t low, int64_t high)
@@ -130,32 +28,14 @@ seconds(struct argp_state *st, const char *what, const char *arg)
 	return v;
 }
 
+/* A value of a form of its own. */
 static void
-take_op(struct argp_state *st, struct opts *o, const char *arg)
+take(struct argp_state *st, const char *what, const char *arg,
+     const char *(*parse)(struct opts *, const char *))
 {
-	for (enum op op = OP_NULL; op <= OP_READ; op++) {
-		if (!strcasecmp(arg, op_name(op))) {
-			o->op = op;
-			return;
-		}
-	}
-	argp_error(st, "--op %s: need read, getattr, lookup or null", arg);
-}
-
-static void
-take_groups(struct argp_state *st, struct opts *o, const char *arg)
-{
-	o->cred.ngids = 0;
-	for (const char *p = arg; *p;) {
-		char *end;
-		unsigned long v = strtoul(p, &end, 10);
-		if (end == p || (*end && *end != ',') || v > UINT32_MAX ||
-		    o->cred.ngids == CRED_GROUPS)
-			argp_error(st, "--groups %s: need at most %d numbers with commas between",
-				   arg, CRED_GROUPS);
-		o->cred.gids[o->cred.ngids++] = (uint32_t)v;
-		p = *end ? end + 1 : end;
-	}
+	const char *expected = parse(st->input, arg);
+	if (expected)
+		argp_error(st, "--%s %s: need %s", what, arg, expected);
 }
 
 static void
@@ -176,8 +56,10 @@ check(struct argp_state *st, struct opts *o)
 {
 	if (o->make_pattern)
 		return;
-	if (!o->nservers)
+	if (!o->nservers && !o->sink)
 		argp_error(st, "no --server given");
+	if (opts_has(o, OP_WRITE) && !o->overwrite)
+		argp_error(st, "WRITEs destroy what the file holds; say --overwrite if they may");
 	if (o->verify && o->pattern)
 		argp_error(st, "--verify and --pattern exclude each other");
 	if (o->refill > o->depth)
@@ -189,7 +71,7 @@ check(struct argp_state *st, struct opts *o)
 			   o->threads, o->conns);
 	if (!o->calls && o->seconds <= 0)
 		argp_error(st, "--seconds 0: nothing to measure");
-	bool found = !o->base;
+	bool found = !o->base || (o->sink && !strcmp(o->base, "sink"));
 	for (unsigned i = 0; i < o->nservers && !found; i++)
 		found = !strcmp(o->base, o->server[i].name);
 	if (!found)
@@ -209,7 +91,7 @@ parse_caller(int key, char *arg, struct argp_state *st)
 		o->cred.gid = (uint32_t)number(st, "gid", arg, 0, UINT32_MAX);
 		return 0;
 	case KEY_GROUPS:
-		take_groups(st, o, arg);
+		take(st, "groups", arg, value_groups);
 		return 0;
 	case KEY_PRIVPORT:
 		if (strcmp(arg, "yes") != 0 && strcmp(arg, "no") != 0)
@@ -230,6 +112,29 @@ parse_caller(int key, char *arg, struct argp_state *st)
 	}
 }
 
+/* Options of WRITE and of directories. */
+static error_t
+parse_changes(int key, char *arg, struct argp_state *st)
+{
+	struct opts *o = st->input;
+	switch (key) {
+	case KEY_STABLE:
+		take(st, "stable", arg, value_stable);
+		return 0;
+	case KEY_COMMIT:
+		o->commit = number(st, "commit", arg, 0, INT64_MAX >> 20);
+		return 0;
+	case KEY_OVERWRITE:
+		o->overwrite = true;
+		return 0;
+	case KEY_LISTING:
+		o->listing = (uint32_t)number(st, "listing", arg, 512, 64 << 20);
+		return 0;
+	default:
+		return parse_caller(key, arg, st);
+	}
+}
+
 /* Options that say what is asked of the file. */
 static error_t
 parse_work(int key, char *arg, struct argp_state *st)
@@ -237,7 +142,10 @@ parse_work(int key, char *arg, struct argp_state *st)
 	struct opts *o = st->input;
 	switch (key) {
 	case 'o':
-		take_op(st, o, arg);
+		take(st, "op", arg, value_op);
+		return 0;
+	case KEY_MIX:
+		take(st, "mix", arg, value_mix);
 		return 0;
 	case 's':
 		o->size = (uint32_t)number(st, "size", arg, 1, 64 << 20);
@@ -267,12 +175,13 @@ parse_work(int key, char *arg, struct argp_state *st)
 		o->discard_from = number(st, "discard-from", arg, 0, INT64_MAX >> 20);
 		return 0;
 	default:
-		return parse_caller(key, arg, st);
+		return parse_changes(key, arg, st);
 	}
 }
 
+/* Options of the load's shape. */
 static error_t
-parse(int key, char *arg, struct argp_state *st)
+parse_shape(int key, char *arg, struct argp_state *st)
 {
 	struct opts *o = st->input;
 	switch (key) {
@@ -282,12 +191,28 @@ parse(int key, char *arg, struct argp_state *st)
 	case 'd':
 		o->depth = (unsigned)number(st, "depth", arg, 1, DEPTH_MAX);
 		return 0;
+	case KEY_RATE:
+		o->rate = (double)number(st, "rate", arg, 1, 100000000);
+		return 0;
+	case KEY_POISSON:
+		o->poisson = true;
+		return 0;
 	case KEY_THREADS:
 		o->threads = (unsigned)number(st, "threads", arg, 1, 256);
 		return 0;
 	case KEY_REFILL:
 		o->refill = (unsigned)number(st, "refill", arg, 1, DEPTH_MAX);
 		return 0;
+	default:
+		return parse_work(key, arg, st);
+	}
+}
+
+static error_t
+parse(int key, char *arg, struct argp_state *st)
+{
+	struct opts *o = st->input;
+	switch (key) {
 	case 't':
 		o->seconds = seconds(st, "seconds", arg);
 		return 0;
@@ -306,6 +231,10 @@ parse(int key, char *arg, struct argp_state *st)
 	case KEY_SAVE:
 		o->save = arg;
 		return 0;
+	case KEY_SINK:
+		o->sink = true;
+		o->sink_cpu = arg ? (int)number(st, "sink", arg, 0, 1023) : -1;
+		return 0;
 	case KEY_BASE:
 		o->base = arg;
 		return 0;
@@ -313,10 +242,12 @@ parse(int key, char *arg, struct argp_state *st)
 		argp_error(st, "'%s' is no option; servers are given with --server", arg);
 		return EINVAL;
 	case ARGP_KEY_END:
+		if (!o->depth)
+			o->depth = o->rate > 0 ? 1024 : 16;
 		check(st, o);
 		return 0;
 	default:
-		return parse_work(key, arg, st);
+		return parse_shape(key, arg, st);
 	}
 }
 
@@ -325,10 +256,13 @@ opts_parse(struct opts *o, int argc, char **argv)
 {
 	static const struct argp argp = {.options = rows, .parser = parse, .doc = about};
 	*o = (struct opts){
-	    .op = OP_READ,
+	    .only = OP_READ,
+	    .weight[OP_READ] = 1,
+	    .weights = 1,
 	    .size = 8192,
+	    .commit = 64 << 20,
+	    .listing = 64 << 10,
 	    .conns = 1,
-	    .depth = 16,
 	    .threads = 1,
 	    .refill = 1,
 	    .rounds = 5,
@@ -337,6 +271,7 @@ opts_parse(struct opts *o, int argc, char **argv)
 	    .discard_from = 16384,
 	    .privport = -1,
 	    .cpu = -1,
+	    .sink_cpu = -1,
 	};
 	cred_own(&o->cred);
 	argp_err_exit_status = 1;

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "figures.h"
 
@@ -11,10 +10,11 @@ static const struct {
 	enum figure f;
 	const char *title;
 	int decimals;
-	bool spread; /* show smallest and largest */
+	bool spread; /* show the interval */
 } columns[] = {
     {FIG_MBS, "MB/s", 0, true},
     {FIG_CALLS, "calls/s", 0, false},
+    {FIG_ENTRIES, "entries/s", 0, true},
     {FIG_SRV_GB, "server s/GB", 3, true},
     {FIG_SRV_CALL, "server us/call", 2, true},
     {FIG_CLI_GB, "client s/GB", 3, false},
@@ -26,7 +26,9 @@ static bool
 shown(const struct run *r, enum figure f)
 {
 	bool per_byte = f == FIG_MBS || f == FIG_SRV_GB || f == FIG_CLI_GB;
-	return r->o->op == OP_READ || !per_byte;
+	if (f == FIG_ENTRIES)
+		return opts_has(r->o, OP_READDIRPLUS);
+	return opts_has_data(r->o) || !per_byte;
 }
 
 static int
@@ -43,27 +45,49 @@ print_cell(struct spread v, int decimals, bool spread, int width)
 		snprintf(text, sizeof text, "-");
 	else if (spread)
 		snprintf(text, sizeof text, "%.*f [%.*f..%.*f]", decimals, v.median, decimals,
-			 v.min, decimals, v.max);
+			 v.low, decimals, v.high);
 	else
 		snprintf(text, sizeof text, "%.*f", decimals, v.median);
 	printf(" %*s", width, text);
 }
 
 static void
+print_mix(const struct opts *o)
+{
+	const char *comma = "";
+	for (enum op op = 0; op < OP_COUNT; op++) {
+		if (!o->weight[op])
+			continue;
+		printf("%s%s", comma, op_table[op].name);
+		if (o->weights > o->weight[op])
+			printf(" %.3g %%", 100.0 * o->weight[op] / o->weights);
+		comma = ", ";
+	}
+}
+
+static void
 print_heading(const struct run *r)
 {
+	static const char *const stable[] = {"UNSTABLE", "DATA_SYNC", "FILE_SYNC"};
 	const struct opts *o = r->o;
-	printf("%s", op_name(o->op));
-	if (o->op == OP_READ)
-		printf(" %u bytes %s%s, data %s", o->size, o->random ? "random" : "cyclic",
-		       o->shift ? " (shifted)" : "",
-		       o->verify || o->pattern ? "verified" : "discarded");
-	printf(", %u connection%s x %u in flight, %u round%s of ", o->conns,
-	       o->conns > 1 ? "s" : "", o->depth, o->rounds, o->rounds > 1 ? "s" : "");
+	unsigned k;
+	print_mix(o);
+	if (opts_has_data(o))
+		printf(" of %u bytes, %s%s", o->size, o->random ? "random" : "cyclic",
+		       o->shift ? " (shifted)" : "");
+	if (opts_has(o, OP_READ))
+		printf(", data %s", o->verify || o->pattern ? "verified" : "discarded");
+	if (opts_has(o, OP_WRITE))
+		printf(", %s", stable[o->stable]);
+	printf("\n%u connection%s x %u in flight, ", o->conns, o->conns > 1 ? "s" : "", o->depth);
+	if (o->rate > 0)
+		printf("open loop at %g/s%s, ", o->rate, o->poisson ? " (Poisson)" : "");
+	printf("%u round%s of ", o->rounds, o->rounds > 1 ? "s" : "");
 	if (o->calls)
-		printf("%llu calls\n", (unsigned long long)o->calls);
+		printf("%llu operations", (unsigned long long)o->calls);
 	else
-		printf("%g s\n", o->seconds);
+		printf("%g s", o->seconds);
+	printf("; [interval of the median, %.3g %%]\n", 100 * median_interval(o->rounds, &k));
 }
 
 static void
@@ -92,17 +116,60 @@ per(uint64_t a, uint64_t b)
 }
 
 static void
+print_quantiles(const char *name, const char *what, const struct hist *h)
+{
+	static const double q[] = {.5, .9, .99, .999};
+	printf("%-12s %-12s", name, what);
+	for (size_t i = 0; i < sizeof q / sizeof *q; i++)
+		printf(" %10.0f", (double)hist_quantile(h, q[i]) / 1e3);
+	printf(" %10.0f\n", (double)h->max / 1e3);
+}
+
+static void
 print_latency(const struct run *r)
 {
-	printf("%-12s %10s %10s %10s %16s %12s %12s\n", "latency, us", "p50", "p99", "p99.9",
-	       "replies/wake-up", "recv/reply", "calls/send");
+	printf("%-12s %-12s %10s %10s %10s %10s %10s\n", "latency, us", "", "p50", "p90", "p99",
+	       "p99.9", "most");
 	for (unsigned i = 0; i < r->nservers; i++) {
 		const struct tally *t = &r->server[i].tally;
-		printf("%-12s %10.0f %10.0f %10.0f %16.2f %12.2f %12.2f\n",
-		       r->server[i].target.spec->name, (double)hist_quantile(&t->latency, .5) / 1e3,
-		       (double)hist_quantile(&t->latency, .99) / 1e3,
-		       (double)hist_quantile(&t->latency, .999) / 1e3, per(t->calls, t->wakeups),
-		       per(t->recvs, t->calls), per(t->calls, t->sends));
+		const char *name = r->server[i].target.spec->name;
+		for (enum op op = 0; op < OP_COUNT; op++)
+			if (t->latency[op].n)
+				print_quantiles(name, op_table[op].name, &t->latency[op]);
+		if (t->lag.n)
+			print_quantiles(name, "(our lag)", &t->lag);
+	}
+}
+
+/* How calls were batched on our side: the same for all if the comparison is fair. */
+static void
+print_batching(const struct run *r)
+{
+	printf("%-12s %16s %12s %12s\n", "batching", "replies/wake-up", "recv/reply", "calls/send");
+	for (unsigned i = 0; i < r->nservers; i++) {
+		const struct tally *t = &r->server[i].tally;
+		printf("%-12s %16.2f %12.2f %12.2f\n", r->server[i].target.spec->name,
+		       per(t->calls, t->wakeups), per(t->recvs, t->calls), per(t->calls, t->sends));
+	}
+}
+
+/* How much of what was measured is ourselves. */
+static void
+print_sink(const struct run *r)
+{
+	if (!r->o->sink)
+		return;
+	const struct server *sink = &r->server[r->nservers - 1];
+	double most = figure_spread(r, sink, FIG_CALLS).median;
+	printf("this client: %.2f us of CPU per call, %.0f calls/s at most (against the sink)\n",
+	       figure_spread(r, sink, FIG_CLI_CALL).median, most);
+	for (unsigned i = 0; i + 1 < r->nservers; i++) {
+		const struct server *s = &r->server[i];
+		double share = figure_spread(r, s, FIG_CALLS).median / most;
+		if (share > .7 && r->o->rate <= 0)
+			printf("%s: at %.0f %% of what this client can do: its rate is ours, look "
+			       "at its CPU\n",
+			       s->target.spec->name, 100 * share);
 	}
 }
 
@@ -137,6 +204,16 @@ print_trouble(const struct server *s)
 	if (t->short_reads)
 		printf("%s: %llu READs were answered short\n", name,
 		       (unsigned long long)t->short_reads);
+	if (t->short_writes)
+		printf("%s: %llu WRITEs were taken in part\n", name,
+		       (unsigned long long)t->short_writes);
+	if (t->restarts)
+		printf("%s: the write verifier changed %llu times: uncommitted data was lost\n",
+		       name, (unsigned long long)t->restarts);
+	if (t->unsent)
+		printf("%s: %llu calls were due but the window stayed full: more than it can "
+		       "serve\n",
+		       name, (unsigned long long)t->unsent);
 	if (t->no_attrs)
 		printf("%s: %llu READ replies had no attributes\n", name,
 		       (unsigned long long)t->no_attrs);
@@ -154,128 +231,9 @@ report_table(const struct run *r)
 	print_heading(r);
 	print_figures(r);
 	print_latency(r);
+	print_batching(r);
 	print_ratios(r);
+	print_sink(r);
 	for (unsigned i = 0; i < r->nservers; i++)
 		print_trouble(&r->server[i]);
-}
-
-/* JSON */
-
-static void
-json_string(FILE *f, const char *s)
-{
-	putc('"', f);
-	for (; *s; s++) {
-		if (*s == '"' || *s == '\\')
-			putc('\\', f);
-		if ((unsigned char)*s < 0x20)
-			fprintf(f, "\\u%04x", *s);
-		else
-			putc(*s, f);
-	}
-	putc('"', f);
-}
-
-static void
-json_number(FILE *f, double v)
-{
-	if (isnan(v))
-		fprintf(f, "null");
-	else
-		fprintf(f, "%.6g", v);
-}
-
-static void
-json_spread(FILE *f, const char *key, struct spread v)
-{
-	fprintf(f, "\"%s\":{\"median\":", key);
-	json_number(f, v.median);
-	fprintf(f, ",\"min\":");
-	json_number(f, v.min);
-	fprintf(f, ",\"max\":");
-	json_number(f, v.max);
-	fprintf(f, "}");
-}
-
-static void
-json_failures(FILE *f, const struct tally *t)
-{
-	const char *comma = "";
-	fprintf(f, ",\"failed\":{");
-	for (unsigned i = 0; i < TALLY_STATUSES; i++) {
-		if (!t->failed[i].n)
-			continue;
-		fprintf(f, "%s\"%u\":%llu", comma, t->failed[i].status,
-			(unsigned long long)t->failed[i].n);
-		comma = ",";
-	}
-	fprintf(
-	    f,
-	    "},\"short_reads\":%llu,\"wrong_eof\":%llu,\"wrong_data\":%llu,\"first_wrong_data\":",
-	    (unsigned long long)t->short_reads, (unsigned long long)t->bad_eof,
-	    (unsigned long long)t->bad_data);
-	json_string(f, t->complaint);
-}
-
-static void
-json_rounds(FILE *f, const struct run *r, const struct server *s)
-{
-	fprintf(f, ",\"rounds\":[");
-	for (unsigned i = 0; i < r->o->rounds; i++) {
-		const struct sample *m = &s->sample[i];
-		fprintf(f, "%s{\"seconds\":%.9g,\"calls\":%llu,\"bytes\":%llu,\"server_cpu_ns\":",
-			i ? "," : "", m->seconds, (unsigned long long)m->calls,
-			(unsigned long long)m->bytes);
-		if (s->has_clock)
-			fprintf(f, "%lld", (long long)m->server_ns);
-		else
-			fprintf(f, "null");
-		fprintf(f, ",\"client_cpu_ns\":%lld}", (long long)m->client_ns);
-	}
-	fprintf(f, "]");
-}
-
-static void
-json_server(FILE *f, const struct run *r, const struct server *s)
-{
-	const struct tally *t = &s->tally;
-	fprintf(f, "{\"name\":");
-	json_string(f, s->target.spec->name);
-	for (enum figure fig = 0; fig < FIG_COUNT; fig++) {
-		fprintf(f, ",");
-		json_spread(f, figure_key[fig], figure_spread(r, s, fig));
-	}
-	fprintf(f, ",\"latency_us\":{\"p50\":%.6g,\"p99\":%.6g,\"p99.9\":%.6g}",
-		(double)hist_quantile(&t->latency, .5) / 1e3,
-		(double)hist_quantile(&t->latency, .99) / 1e3,
-		(double)hist_quantile(&t->latency, .999) / 1e3);
-	fprintf(f, ",\"replies_per_wakeup\":%.6g,\"calls_per_send\":%.6g",
-		per(t->calls, t->wakeups), per(t->calls, t->sends));
-	fprintf(f, ",\"ratio_to_base\":{");
-	json_spread(f, "rate", figure_ratio(r, s, base_server(r), FIG_CALLS));
-	fprintf(f, ",");
-	json_spread(f, "server_cpu", figure_ratio(r, s, base_server(r), FIG_SRV_CALL));
-	fprintf(f, "}");
-	json_failures(f, t);
-	json_rounds(f, r, s);
-	fprintf(f, "}");
-}
-
-void
-report_json(FILE *f, const struct run *r)
-{
-	const struct opts *o = r->o;
-	fprintf(f,
-		"{\"op\":\"%s\",\"size\":%u,\"random\":%s,\"connections\":%u,\"depth\":%u,"
-		"\"threads\":%u,"
-		"\"verified\":%s,\"base\":",
-		op_name(o->op), o->size, o->random ? "true" : "false", o->conns, o->depth,
-		o->threads, o->verify || o->pattern ? "true" : "false");
-	json_string(f, base_server(r)->target.spec->name);
-	fprintf(f, ",\"servers\":[");
-	for (unsigned i = 0; i < r->nservers; i++) {
-		fprintf(f, "%s", i ? "," : "");
-		json_server(f, r, &r->server[i]);
-	}
-	fprintf(f, "]}\n");
 }

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FATTR3 84
 #define FRAGMENT_MAX (128u << 20)
 
 static int
@@ -14,60 +13,17 @@ broken(char err[RPC_ERR], const char *what)
 	return -1;
 }
 
-static bool
-skip_post_op_attr(struct dec *d)
-{
-	bool given = dec_u32(d) != 0;
-	if (given)
-		dec_bytes(d, FATTR3);
-	return given;
-}
-
-/* READ3resok after its attributes (RFC 1813 section 3.3.6). */
-static int
-read_ok(struct dec *d, struct head *h, char err[RPC_ERR])
-{
-	h->count = dec_u32(d);
-	h->eof = dec_u32(d) != 0;
-	uint32_t n = dec_u32(d);
-	if (d->over || n == h->count)
-		return 0;
-	snprintf(err, RPC_ERR, "a broken reply: READ says count %u but carries %u bytes", h->count,
-		 n);
-	return -1;
-}
-
-static int
-lookup_ok(struct dec *d, char err[RPC_ERR])
-{
-	size_t n;
-	struct dec before = *d;
-	uint32_t len = dec_u32(&before);
-	if (!before.over && (len == 0 || len > 64))
-		return broken(err, "a file handle of 0 or more than 64 bytes");
-	dec_opaque(d, 64, &n);
-	skip_post_op_attr(d);
-	return 0;
-}
-
 /* 1 the head is complete, 0 more is needed, -1 broken. */
 static int
-parse_head(enum op op, const uint8_t *p, size_t n, struct head *h, char err[RPC_ERR])
+parse_head(const uint8_t *p, size_t n, struct head *h, const struct rx_events *ev, void *arg,
+	   char err[RPC_ERR])
 {
 	struct dec d = {.p = p, .left = n};
 	*h = (struct head){0};
 	int rc = rpc_reply(&d, &h->xid, err);
 	if (rc <= 0)
 		return rc;
-	if (op != OP_NULL)
-		h->status = dec_u32(&d);
-	if (op == OP_GETATTR && !h->status)
-		dec_bytes(&d, FATTR3);
-	if (op == OP_LOOKUP && !h->status && lookup_ok(&d, err))
-		return -1;
-	if (op == OP_LOOKUP || op == OP_READ)
-		h->attrs = skip_post_op_attr(&d);
-	if (op == OP_READ && !h->status && read_ok(&d, h, err))
+	if (ev->call(arg, h->xid, &h->op, err) || reply_results(&d, h, err))
 		return -1;
 	h->len = n - d.left;
 	return !d.over;
@@ -85,7 +41,7 @@ take_head(struct rx *rx, const uint8_t *p, size_t n, const struct rx_events *ev,
 		memcpy(rx->head + before, p, take);
 		p = rx->head;
 	}
-	int rc = parse_head(rx->op, p, before + take, &rx->h, err);
+	int rc = parse_head(p, before + take, &rx->h, ev, arg, err);
 	if (rc < 0)
 		return -1;
 	if (!rc) {
@@ -97,9 +53,10 @@ take_head(struct rx *rx, const uint8_t *p, size_t n, const struct rx_events *ev,
 		return (ssize_t)take;
 	}
 	rx->head_len = 0;
-	rx->data_left = rx->h.count;
-	rx->tail_left = xdr_pad(rx->h.count);
-	rx->state = rx->data_left ? RX_DATA : RX_TAIL;
+	rx->data_left = rx->h.op == OP_READ ? rx->h.count : 0;
+	rx->tail_left = xdr_pad(rx->data_left);
+	rx->body_len = 0;
+	rx->state = rx->h.body ? RX_BODY : rx->data_left ? RX_DATA : RX_TAIL;
 	return ev->head(arg, &rx->h, err) ? -1 : (ssize_t)(rx->h.len - before);
 }
 
@@ -112,11 +69,18 @@ take_some(struct rx *rx, const uint8_t *p, size_t n, const struct rx_events *ev,
 		return take_head(rx, p, n, ev, arg, err);
 	if (rx->state == RX_DATA) {
 		size_t take = n < rx->data_left ? n : rx->data_left;
-		ev->data(arg, p, take, rx->h.count - rx->data_left);
+		if (ev->data(arg, p, take, rx->h.count - rx->data_left, err))
+			return -1;
 		rx->data_left -= (uint32_t)take;
 		if (!rx->data_left)
 			rx->state = RX_TAIL;
 		return (ssize_t)take;
+	}
+	if (rx->state == RX_BODY) {
+		if (ev->data(arg, p, n, rx->body_len, err))
+			return -1;
+		rx->body_len += (uint32_t)n;
+		return (ssize_t)n;
 	}
 	if (n > rx->tail_left)
 		return broken(err, "bytes follow its end");
@@ -131,11 +95,10 @@ fragment_end(struct rx *rx, const struct rx_events *ev, void *arg, char err[RPC_
 	rx->mark_len = 0;
 	if (!rx->last_fragment)
 		return 0;
-	if (rx->state != RX_TAIL || rx->tail_left)
+	if (rx->state != RX_BODY && (rx->state != RX_TAIL || rx->tail_left))
 		return broken(err, "its record ends before the reply does");
 	rx->state = RX_HEAD;
-	ev->end(arg, &rx->h);
-	return 0;
+	return ev->end(arg, &rx->h, err);
 }
 
 static int

@@ -100,6 +100,10 @@ getattr(struct session *s, struct target *t)
 	t->size = dec_u64(&s->d);
 	if (!status && !s->d.over && type == 1)
 		return 0;
+	if (type == 2 && s->o->only == OP_READDIRPLUS) {
+		t->dir = t->file.fh; /* this is to be listed, not what it lies in */
+		return 0;
+	}
 	if (status)
 		snprintf(s->err, RPC_ERR, "GETATTR of %.120s: status %u: %s", t->spec->path, status,
 			 status_name(status));
