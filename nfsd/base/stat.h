@@ -42,6 +42,12 @@
 	X(STORE_COMMITS, "store_commits")                                                          \
 	X(STORE_DROPPED, "store_notes_dropped")                                                    \
 	X(ID_SWITCHES, "identity_switches")                                                        \
+	X(DRC_STORED, "replies_kept")                                                              \
+	X(DRC_REPLAYED, "replies_replayed")                                                        \
+	X(DRC_PARKED, "repeats_waited")                                                            \
+	X(DRC_DROPPED, "repeats_dropped")                                                          \
+	X(DRC_EVICTED, "kept_replies_evicted")                                                     \
+	X(DRC_RECOVERED, "kept_replies_recovered")                                                 \
 	X(BACKPRESSURE, "reading_paused")                                                          \
 	X(STALL_RUN, "loop_stalls_in_calls")                                                       \
 	X(STALL_SEND, "loop_stalls_in_sending")                                                    \

@@ -6,6 +6,11 @@
  * protocol. From there on a failure is the protocol's own status inside an accepted reply, or
  * SYSTEM_ERR when this server itself is at fault.
  *
+ * A row with `keep` is carried out once per call, however often the call comes (drc.h). Whether its
+ * reply is known is asked first of all; that it is being carried out is written down as late as
+ * possible, when the caller has been let in and only the procedure is left. What was refused before
+ * that had no effect and is judged anew when it comes again.
+ *
  * Everything the call needs lives in the call: decoding, running and encoding allocate nothing. A
  * run holds references (table, objects) only until it ends; what outlives it is the reply: head,
  * body, and the object the body is spliced from.
@@ -65,6 +70,8 @@ row_fault(const struct row *row)
 		return "arguments and result are larger than CALL_ARENA_ROW";
 	if (RPC_HEAD + row->head > CALL_HEAD)
 		return "the encoded result is larger than CALL_HEAD";
+	if (row->keep && (row->bulk || RPC_HEAD + row->head > RING_REPLY))
+		return "the reply to be kept is larger than RING_REPLY";
 	if (!row->fn || !row->name || row->stat >= STAT_ROWS)
 		return "the row has no function, name or counter";
 	return NULL;
@@ -121,6 +128,8 @@ take_table(struct call *c)
 	return b->table;
 }
 
+#define ERACED 4002 /* beside ESLEEP and ESYSTEM: another run of this call was faster */
+
 static const payload no_body = {.len = 0, .fd = -1, .off = 0, .base = NULL};
 
 /* What a run holds while it runs. */
@@ -158,10 +167,11 @@ forget_run(struct call *c)
 	let_go(c);
 	drop_body(c);
 	arena_init(&c->arena, c->arena_mem, sizeof c->arena_mem);
-	c->row = NULL;
 	c->headlen = 0;
 	c->failed = false;
 	c->bulk = 0;
+	c->after_crash = c->again = false;
+	c->intent_ns = 0;
 }
 
 void
@@ -180,7 +190,7 @@ call_reset(struct call *c)
 	struct engine *e = c->engine;
 
 	forget_run(c);
-	call_init(c, e);
+	call_init(c, e); /* row is forgotten here */
 }
 
 /* The reply is a refusal of n bytes in c->head. */
@@ -260,12 +270,102 @@ encode(struct call *c)
 	return CALL_REPLY;
 }
 
-/* begin, the procedure, end. 0: the result stands, whatever its status; ESLEEP; ESYSTEM. */
+/* ---- once only ---- */
+
+/* A call of a row with `keep`, while it runs. */
+struct once {
+	bool wanted; /* else nothing of this applies */
+	struct drc_key key;
+	struct drc_claim claim;
+	bool mine;  /* claimed */
+	bool raced; /* another run of the same call was faster */
+};
+
+static void
+once_begin(const struct call *c, const struct rpc_call *rc, struct once *o)
+{
+	o->wanted = c->row->keep && c->engine->drc;
+	o->mine = o->raced = false;
+	if (o->wanted)
+		drc_key_make(c->engine->drc, &o->key, &c->peer->addr, c->datagram, rc,
+			     c->rec + rc->args_off, c->reclen - rc->args_off);
+}
+
+/* The call that this one repeats has ended. */
+static void
+woken(struct drc_waiter *w, const void *reply, size_t len, bool failed)
+{
+	struct call *c = (struct call *)((char *)w - offsetof(struct call, waiter));
+
+	if (reply) {
+		memcpy(c->head, reply, len);
+		c->headlen = len;
+		c->failed = failed;
+	}
+	c->wake(c, reply ? CALL_REPLY : CALL_SLEEPS);
+}
+
+/* Is it known? Then *v is the verdict, and after CALL_PARKED the call is not ours any more. */
+static bool
+once_known(struct call *c, const struct once *o, enum call_verdict *v)
+{
+	_Static_assert(CALL_HEAD >= RING_REPLY, "a kept reply does not fit the head");
+	c->waiter.wake = woken;
+	switch (drc_look(c->engine->drc, &o->key, c->head, &c->headlen, &c->failed,
+			 c->wake ? &c->waiter : NULL)) {
+	case DRC_MISS:
+		return false;
+	case DRC_DONE:
+		*v = CALL_REPLY;
+		return true;
+	case DRC_PARKED:
+		*v = CALL_PARKED;
+		return true;
+	case DRC_DROPPED:
+		break;
+	}
+	*v = CALL_DROP;
+	return true;
+}
+
+/* Makes it ours to carry out. False: it is another's. Without room it is carried out and not kept.
+ */
+static bool
+once_claim(struct call *c, struct once *o)
+{
+	int e = drc_claim(c->engine->drc, &o->key, &o->claim);
+
+	o->mine = e == 0;
+	o->raced = e == EBUSY;
+	if (o->mine) {
+		c->after_crash = o->claim.after_crash;
+		c->intent_ns = o->claim.intent_ns;
+	}
+	return !o->raced;
+}
+
+static void
+once_end(struct call *c, struct once *o, enum call_verdict v)
+{
+	if (!o->mine)
+		return;
+	o->mine = false;
+	if (v == CALL_REPLY && !c->again)
+		drc_finish(c->engine->drc, &o->claim, c->head, c->headlen, c->failed);
+	else
+		drc_abandon(c->engine->drc, &o->claim);
+}
+
+/* ---- the run ---- */
+
+/* begin, the procedure, end. 0: the result stands, whatever its status; ESLEEP; ESYSTEM; ERACED. */
 static int
-work(struct call *c, const struct program *prog)
+work(struct call *c, const struct program *prog, struct once *o)
 {
 	int status = prog->begin ? prog->begin(c) : 0;
 
+	if (status == 0 && o->wanted && !once_claim(c, o))
+		return ERACED;
 	if (status == 0)
 		status = c->row->fn(c);
 	if (status == ESLEEP || status == ESYSTEM)
@@ -275,7 +375,7 @@ work(struct call *c, const struct program *prog)
 }
 
 static enum call_verdict
-serve(struct call *c, const struct program *prog, size_t args_off)
+serve(struct call *c, const struct program *prog, size_t args_off, struct once *o)
 {
 	const struct row *row = c->row;
 	XDR x;
@@ -295,15 +395,40 @@ serve(struct call *c, const struct program *prog, size_t args_off)
 	c->table = take_table(c);
 	if (!c->table)
 		return system_err(c, "no exports are loaded");
-	e = work(c, prog);
+	e = work(c, prog, o);
 	if (e == 0)
 		return encode(c);
+	if (e == ERACED)
+		return CALL_DROP;
 	if (e == ESYSTEM)
 		return system_err(c, "no memory");
 	if (c->may_sleep) /* the same answer for ever: never promise it to a worker again */
 		return system_err(c, "a worker was told to sleep elsewhere");
 	drop_body(c);
 	return CALL_SLEEPS;
+}
+
+/* The row is known, and may be asked for. */
+static enum call_verdict
+run_row(struct call *c, const struct program *prog, const struct rpc_call *rc)
+{
+	enum call_verdict v;
+	struct once o;
+
+	once_begin(c, rc, &o);
+	for (;;) {
+		if (o.wanted && once_known(c, &o, &v))
+			return v;
+		if ((c->row->sleeps || c->row->keep) && !c->may_sleep)
+			return CALL_SLEEPS;
+		take_claim(c, rc);
+		v = serve(c, prog, rc->args_off, &o);
+		let_go(c);
+		once_end(c, &o, v);
+		if (!o.raced)
+			return v;
+		forget_run(c); /* the other one is known now, or was given up */
+	}
 }
 
 enum call_verdict
@@ -313,10 +438,10 @@ call_run(struct call *c)
 	const struct row *rows;
 	struct rpc_call rc;
 	enum rpc_verdict v;
-	enum call_verdict verdict;
 	unsigned n = 0;
 
 	forget_run(c);
+	c->row = NULL;
 	v = rpc_decode(c->rec, c->reclen, &rc);
 	if (v == RPC_DROP)
 		return CALL_CLOSE;
@@ -334,10 +459,5 @@ call_run(struct call *c)
 	c->row = &rows[rc.proc];
 	if (rc.flavor != AUTH_SYS && !c->row->anyone)
 		return refused(c, rpc_auth_error(c->head, c->xid, AUTH_TOOWEAK));
-	if (c->row->sleeps && !c->may_sleep)
-		return CALL_SLEEPS;
-	take_claim(c, &rc);
-	verdict = serve(c, prog, rc.args_off);
-	let_go(c);
-	return verdict;
+	return run_row(c, prog, &rc);
 }

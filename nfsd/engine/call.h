@@ -3,17 +3,23 @@
 #define CALL_H
 /*
  * The contract between runtime, engine and protocol: one RPC call from complete record to encoded
- *reply. The runtime makes a call, gives it a record and a peer, and asks call_run() for a verdict;
- *it knows no program numbers. A protocol offers a const table of rows; it knows no socket.
+ * reply. The runtime makes a call, gives it a record and a peer, and asks call_run() for a verdict;
+ * it knows no program numbers. A protocol offers a const table of rows; it knows no socket.
  *
- *	record --call_run--> CALL_REPLY: c->reply holds head, body, pad; send them, then
- *call_reset() CALL_SLEEPS: nothing has happened; give the call to a worker, which runs it again
- *with may_sleep CALL_DROP: no reply is owed        CALL_CLOSE: not RPC; close the connection
+ *	record --call_run--> CALL_REPLY:  head, body, pad are the reply; send them, then
+ *					  call_reset()
+ *			     CALL_SLEEPS: nothing has happened; give the call to a worker,
+ *					  which runs it again with may_sleep
+ *			     CALL_PARKED: it repeats a call that runs; the engine has it now and
+ *					  gives it back with c->wake(), maybe already has
+ *			     CALL_DROP:   no reply is owed
+ *			     CALL_CLOSE:  not RPC; close the connection
  *
  * What a call points to lives exactly as long as the call: record, arena, references, reply.
  */
 #include "arena.h"
 #include "cred.h"
+#include "drc.h"
 #include "export.h"
 #include "vfs.h"
 #include "wire.h"
@@ -50,7 +56,7 @@ struct call_batch {
 void call_batch_begin(struct call_batch *);
 void call_batch_end(struct call_batch *, struct engine *);
 
-enum call_verdict { CALL_REPLY, CALL_SLEEPS, CALL_DROP, CALL_CLOSE };
+enum call_verdict { CALL_REPLY, CALL_SLEEPS, CALL_PARKED, CALL_DROP, CALL_CLOSE };
 
 /* Who is at the other end of a connection (or sent a datagram). Constant while calls run, but for
  * `known`. */
@@ -71,7 +77,8 @@ struct engine {
 	const struct handle_key *key;
 	struct store *store;
 	const struct program *const *programs; /* NULL-terminated: call_programs, but for tests */
-	uint64_t verifier;		       /* of this instance (writes, later) */
+	struct drc *drc;   /* replies kept for repeated calls; NULL: none are. Not engine_fini's */
+	uint64_t verifier; /* of this instance (writes, later) */
 	bool unprivileged;
 };
 /* programs = call_programs, no table, everything else zero. engine_fini() drops the table. */
@@ -102,6 +109,12 @@ struct call {
 	const char *rec; /* the complete record, without marks */
 	size_t reclen;
 	uint64_t born_ns; /* when the record was complete (CLOCK_MONOTONIC) */
+	/*
+	 * After CALL_PARKED, once, from the thread that ran the other call: the call is the
+	 * runtime's again, with CALL_REPLY (the other's reply) or CALL_SLEEPS (that one came to
+	 * nothing). NULL: it cannot be parked, and is dropped instead.
+	 */
+	void (*wake)(struct call *, enum call_verdict);
 
 	/* the engine's, while it runs */
 	uint32_t xid;
@@ -115,6 +128,20 @@ struct call {
 				       call_run returns */
 	void *args, *res;	    /* in the arena */
 	struct arena arena;
+	struct drc_waiter waiter;
+	/*
+	 * For fn and end of a row with `keep`: this very call had begun before the server died, and
+	 * how far it came is not known. So what it is to do may be done already: the victim gone,
+	 * the new name there and its object born at intent_ns or later. That is success, where a
+	 * new call would fail with NOENT or EXIST. intent_ns: when it began first, nanoseconds
+	 * since 1970 of the clock with which the kernel stamps files (CLOCK_REALTIME_COARSE); a
+	 * file system may round its stamps down further.
+	 */
+	bool after_crash;
+	uint64_t intent_ns; /* valid in every call of such a row */
+	/* Set by fn: nothing has happened and the caller is told to come again (JUKEBOX), perhaps
+	 * with the same transaction id. The reply is not kept. */
+	bool again;
 
 	/* the reply */
 	payload body; /* bulk data after the head: memory, (fd, off), or a full pipe; len 0: none */
@@ -179,7 +206,8 @@ struct row {
 	size_t fh2;	    /* offset of a second handle in args, 0: none */
 	size_t bulk;	    /* offset in args of the count of bytes a READ asks for, 0: none */
 	bool writes;	    /* needs a writable export */
-	bool keep;	    /* result is kept for duplicates (not idempotent) */
+	bool keep;	    /* not idempotent: the reply is kept for repeated calls. It is all in
+			       the head, without a body; fn runs in a worker only */
 	bool sleeps;	    /* never on a loop */
 	bool anyone;	    /* needs no AUTH_SYS credential (NULL, MOUNT's queries) */
 	enum row_fail fail; /* what a failed result carries */

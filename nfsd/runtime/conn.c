@@ -101,10 +101,24 @@ static void
 work(struct job *j)
 {
 	struct task *t = (struct task *)j;
+	enum call_verdict v;
 
 	t->call.may_sleep = true;
 	t->call.batch = NULL;
-	t->verdict = call_run(&t->call);
+	v = call_run(&t->call);
+	if (v == CALL_PARKED)
+		return; /* wake() brings it home, or has already */
+	t->verdict = v;
+	loop_post(t->home, t);
+}
+
+/* Any thread: a parked call is ours again. */
+static void
+wake(struct call *call, enum call_verdict v)
+{
+	struct task *t = TASK_OF_CALL(call);
+
+	t->verdict = v;
 	loop_post(t->home, t);
 }
 
@@ -338,8 +352,11 @@ conclude(struct conn *c, struct task *t, enum call_verdict v)
 	case CALL_SLEEPS:
 		to_pool(c, t);
 		return true;
+	case CALL_PARKED: /* its way back is that of a worker's call */
+		t->expected = 0;
+		c->in_pool++;
+		return true;
 	case CALL_DROP:
-		stat_inc(ST_BAD_RECORDS);
 		task_give(c->loop, t);
 		return true;
 	case CALL_CLOSE:
@@ -391,6 +408,7 @@ one_call(struct conn *c, struct rec_msg *m)
 	t->call.peer = &c->peer;
 	t->call.batch = &l->batch;
 	t->call.may_sleep = false;
+	t->call.wake = wake;
 	t->call.copy = false;
 	t->call.pipe[0] = t->call.pipe[1] = -1;
 	t->call.born_ns = l->now_ns;

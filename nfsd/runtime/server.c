@@ -98,6 +98,28 @@ open_exports(struct server *s)
 	return 0;
 }
 
+/* Replies kept for repeated calls. The state directory is ours alone: the store is open. */
+static int
+open_drc(struct server *s)
+{
+	char msg[512] = "";
+	struct drc_info info;
+
+	s->engine.drc = drc_open(s->conf->statedir, NULL, msg, sizeof msg);
+	if (!s->engine.drc) {
+		log_error("%s", msg);
+		return 1;
+	}
+	if (*msg)
+		log_warn("%s", msg);
+	drc_info(s->engine.drc, &info);
+	if (info.unfinished)
+		log_info("%u calls had begun when the server ended; should a client repeat one, "
+			 "its outcome is looked at",
+			 info.unfinished);
+	return 0;
+}
+
 static int
 open_engine(struct server *s)
 {
@@ -117,6 +139,8 @@ open_engine(struct server *s)
 	s->engine.key = &s->key;
 	s->engine.store = s->store;
 	s->engine.unprivileged = !s->ident.can_switch;
+	if (open_drc(s) != 0)
+		return 1;
 	if (getrandom(&s->engine.verifier, sizeof s->engine.verifier, 0) < 0)
 		s->engine.verifier = (uint64_t)getpid() << 32 | (uint64_t)s->started;
 	if (engine_check(&s->engine, err, sizeof err) != 0) {
@@ -227,6 +251,7 @@ server_stop(struct server *s, double seconds)
 	if (s->udp)
 		udp_free(s->udp);
 	sweep_free(s->sweep);
+	drc_close(s->engine.drc);
 	if (s->engine.table)
 		engine_fini(&s->engine);
 	if (s->files)

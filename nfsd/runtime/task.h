@@ -28,6 +28,7 @@ struct task {
 	struct call call;
 };
 
+#define TASK_OF_CALL(c) ((struct task *)((char *)(c)-offsetof(struct task, call)))
 #define TASK_OF_REPLY(r) ((struct task *)((char *)(r)-offsetof(struct task, reply)))
 
 #endif
