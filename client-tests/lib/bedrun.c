@@ -108,6 +108,8 @@ collect_body(struct bed *b, struct bed_reply *r)
 	else if (r->kind == BODY_PIPE)
 		n = read(p->fd, r->buf + r->len, p->len);
 	CU_ASSERT_EQUAL(n, (ssize_t)p->len);
+	/* what is sent later must stay open till then */
+	CU_ASSERT(r->kind != BODY_FILE || b->call->body_obj != NULL);
 	r->len += p->len;
 }
 

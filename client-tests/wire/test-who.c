@@ -302,3 +302,27 @@ TEST(wire_who, ports)
 	CU_ASSERT_EQUAL(bed_mnt(b, path[1], NULL), MNT3_OK);
 	bed_free(b);
 }
+
+/* An unprivileged server serves its own user and root, which it makes its own user; anybody else
+ * only under all_squash. */
+TEST(wire_who, unprivileged_server)
+{
+	struct bed *b = bed_new(&(struct bed_opts){.options_b = "ro,all_squash"});
+	char path[100];
+
+	snprintf(path, sizeof path, "%s/a", b->base);
+	b->ident = (struct ident){.can_switch = false, .self_uid = OWNER, .self_gid = GROUP};
+	as(b, OWNER, GROUP);
+	CU_ASSERT_EQUAL(bed_getattr(b, &b->root_a, NULL), NFS3_OK);
+	as(b, 0, 0);
+	CU_ASSERT_EQUAL(bed_getattr(b, &b->root_a, NULL), NFS3_OK);
+	CU_ASSERT_EQUAL(bed_mnt(b, path, NULL), MNT3_OK);
+	as(b, OTHER, GROUP);
+	CU_ASSERT_EQUAL(bed_getattr(b, &b->root_a, NULL), NFS3ERR_ACCES);
+	CU_ASSERT_EQUAL(bed_mnt(b, path, NULL), MNT3ERR_ACCES);
+	CU_ASSERT_EQUAL(bed_getattr(b, &b->root_b, NULL), NFS3_OK);
+	b->flavor = AUTH_NONE;
+	CU_ASSERT_EQUAL(bed_mnt(b, path, NULL), MNT3ERR_ACCES);
+	b->ident = (struct ident){.can_switch = true};
+	bed_free(b);
+}
