@@ -58,18 +58,9 @@ srv_mkdir(struct srv *s, const char *path)
 	CU_ASSERT_FATAL(mkdir(srv_path(s, path), 0755) == 0);
 }
 
-static struct srv *living;
+static struct srv *living; /* there is never more than one */
 
-/* Left behind by a test that failed half-way. */
-__attribute__((destructor)) static void
-clean_up(void)
-{
-	while (living) {
-		if (living->pid)
-			srv_stop(living, SIGKILL);
-		srv_free(living);
-	}
-}
+static void discard(struct srv *);
 
 struct srv *
 srv_new(void)
@@ -77,7 +68,8 @@ srv_new(void)
 	struct srv *s = calloc(1, sizeof *s);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(s);
-	clean_up();
+	if (living)
+		discard(living); /* of a test that failed half-way */
 	living = s;
 	strcpy(s->base, "/dev/shm/spliced-fault.XXXXXX");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(s->base));
@@ -286,14 +278,22 @@ end_server(struct srv *s)
 		show_log(s);
 }
 
-void
-srv_free(struct srv *s)
+/* Takes everything down that is left. No checks: this runs outside of tests, too. */
+static void
+discard(struct srv *s)
 {
-	living = NULL; /* there is never more than one */
-	if (s->pid)
-		end_server(s);
-	if (s->slowfs)
-		srv_tell(s, "release all");
+	living = NULL;
+	if (s->pid) {
+		kill(s->pid, SIGKILL);
+		waitpid(s->pid, NULL, 0);
+		pthread_join(s->listener, NULL);
+	}
+	/* what waits inside slowfs is failed, so that nothing waits for it: first, or an unmount
+	 * would */
+	if (s->slowfs) {
+		kill(s->slowfs, SIGTERM);
+		waitpid(s->slowfs, NULL, 0); /* it unmounts itself */
+	}
 	while (s->nmounts > 0) {
 		char *m = s->mount[--s->nmounts];
 
@@ -301,13 +301,29 @@ srv_free(struct srv *s)
 			umount2(m, MNT_DETACH);
 		free(m);
 	}
-	if (s->slowfs) {
-		kill(s->slowfs, SIGTERM);
-		waitpid(s->slowfs, NULL, 0);
-	}
 	run_program((const char *[]){"rm", "-rf", "--one-file-system", s->base, NULL});
 	pthread_cond_destroy(&s->said);
 	pthread_mutex_destroy(&s->lock);
 	free(s->log);
 	free(s);
+}
+
+__attribute__((destructor)) static void
+discard_living(void)
+{
+	if (living)
+		discard(living);
+}
+
+void
+srv_free(struct srv *s)
+{
+	if (s->slowfs)
+		srv_tell(s, "release all");
+	if (s->pid)
+		end_server(s);
+	/* cleanly, while slowfs still answers */
+	while (s->nmounts > (s->slowfs ? 1 : 0) && umount2(s->mount[s->nmounts - 1], 0) == 0)
+		free(s->mount[--s->nmounts]);
+	discard(s);
 }

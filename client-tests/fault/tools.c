@@ -36,9 +36,9 @@ tool_path(const char *name)
 	char *p = path[turn++ % 4];
 	ssize_t n = readlink("/proc/self/exe", p, PATH_MAX - 64);
 
-	CU_ASSERT_FATAL(n > 0);
-	p[n] = '\0';
-	strcpy(strrchr(p, '/') + 1, name);
+	p[n > 0 ? n : 0] = '\0';
+	char *slash = strrchr(p, '/');
+	strcpy(slash ? slash + 1 : p, name);
 	return p;
 }
 
@@ -48,7 +48,6 @@ spawn(const char *const *argv, int out)
 	const char *beside = tool_path(argv[0]);
 	pid_t pid = fork();
 
-	CU_ASSERT_FATAL(pid >= 0);
 	if (pid != 0)
 		return pid;
 	if (out >= 0) {
