@@ -24,7 +24,7 @@ struct files {
 	pthread_t undertaker;
 	pthread_mutex_t dead_lock;
 	pthread_cond_t dead_more;
-	struct obj *dead;   /* through hnext */
+	struct obj *dead;  /* through hnext */
 	size_t dead_count; /* atomic, for those who do not hold the lock */
 	bool stop, running;
 };

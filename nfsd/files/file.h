@@ -44,15 +44,15 @@ struct ahead {
 };
 
 struct obj {
-	pthread_mutex_t lock;  /* perms */
-	nfs_fh3 fh;	       /* the key: the whole sealed handle */
-	struct handle id;      /* parsed */
-	struct export *ex;     /* referenced */
-	int fd;		       /* O_PATH */
-	int rfd;	       /* O_RDONLY for READ, -1 until first used; atomic */
-	mode_t type;	       /* S_IFMT bits */
+	pthread_mutex_t lock; /* perms */
+	nfs_fh3 fh;	      /* the key: the whole sealed handle */
+	struct handle id;     /* parsed */
+	struct export *ex;    /* referenced */
+	int fd;		      /* O_PATH */
+	int rfd;	      /* O_RDONLY for READ, -1 until first used; atomic */
+	mode_t type;	      /* S_IFMT bits */
 	uint64_t ino;
-	uint64_t birth;	       /* unlike any other obj's of this process: names remembered in it */
+	uint64_t birth; /* unlike any other obj's of this process: names remembered in it */
 	struct perm perms[OBJ_PERMS];
 	unsigned perm_hand;
 	bool perm_warm; /* the kernel has the object's ACL in memory: a check cannot sleep (local
@@ -111,8 +111,8 @@ obj_refuse_splice(struct obj *o)
 int files_reopen(struct files *, int fd, int flags);
 /* Makes room after EMFILE or ENFILE: evicts idle objects and closes them. May sleep. */
 void files_relieve(struct files *);
-/* Closes what was evicted, if the cache's thread has fallen far behind: for workers, before they open
- * more. */
+/* Closes what was evicted, if the cache's thread has fallen far behind: for workers, before they
+ * open more. */
 void files_keep_up(struct files *);
 /* Forgets cached objects of local file systems that have lost their last name, so that their space
  * is freed. The cache's thread does it every few seconds. */

@@ -39,7 +39,8 @@ int ident_narrow(struct ident *, char *err, size_t errlen);
 /*
  * Becomes the caller on this thread; 0, or EPERM for an unprivileged server when the caller is not
  * its own user (nor squashed to it) or the ids cannot be had (-1), ENOMEM. Every success is
- * followed by ident_end(); brackets do not nest. A cheap no-op when the server is already that user.
+ * followed by ident_end(); brackets do not nest. A cheap no-op when the server is already that
+ * user.
  */
 int ident_begin(const struct ident *, const struct cred *);
 /* Back to the server. Cannot fail: a thread that cannot come back ends the process. */

@@ -7,8 +7,8 @@
 
 /* This object's place in the batch's memory, made if there is room; NULL without a batch. */
 struct vfs_seen *vfs_seen(const struct vfs_ctx *, struct obj *);
-/* vfs_getattr, and whether the times in st were older than the clock's grain when it was taken: then
- * every later change of the object shows in them. */
+/* vfs_getattr, and whether the times in st were older than the clock's grain when it was taken:
+ * then every later change of the object shows in them. */
 int vfs_look(const struct vfs_ctx *, struct obj *, struct stat *, bool *calm);
 /* Are both times of st at least two grains (of the clock, of the file system) before now? */
 bool vfs_calm(const struct timespec *now, const struct stat *st);

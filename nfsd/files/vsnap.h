@@ -50,7 +50,8 @@ size_t snap_after(const struct snap *, uint64_t cookie);
 /* For snap_get, and tests: a snapshot without the cache, of less than 2 * max names. */
 #define SNAP_NAMES 262144
 int snap_read(const struct handle_key *, int fd, uint64_t cookie, size_t max, struct snap **);
-/* Orders names whose cookies are bare hashes, and moves those that collide to the next free value. */
+/* Orders names whose cookies are bare hashes, and moves those that collide to the next free value.
+ */
 void snap_order(struct snap_name *, size_t n, const char *text);
 void snap_free_cache(void);
 
