@@ -1,7 +1,11 @@
 # The server runs on the guest's own kernel (Debian 12's 6.1 in user-mode-linux), exports its tmpfs, and serves itself.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 
-setup() { NO_SERVE=1; }
+setup() {
+	NO_SERVE=1
+	! grep -q __asan_init "$(command -v "${SERVER_CMD%% *}")" ||
+		skip "a sanitizer's shadow memory does not fit into user-mode-linux"
+}
 
 client() {
 	local pid

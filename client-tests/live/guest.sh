@@ -16,13 +16,13 @@
 # it is complete when it is seen:
 #   job.N  ->  out.N, rc.N    server side asks the guest to run a script
 #   req.X  ->  ans.X          a script in the guest asks the server side to do something (`host CMD ARG...`, see
-#                             guest-init); guest_exec calls `guest_request CMD ARG...`, a function of whoever
+#                             host.sh); guest_exec calls `guest_request CMD ARG...`, a function of whoever
 #                             sourced us, and its output and status travel back
 # The guest sees the machine's files read-only, but for $WORK; /tmp, /mnt and /run are its own.
 #
 # Variables read: BUILD, GUEST_MEM (512M), GUEST_MTU (1500), GUEST_OFFLOAD (arguments for ethtool -K on the link's
 # server side, such as "tso off sg off"), GUEST_KIND (auto), GUEST_MODULES (more of them for user-mode-linux), GUEST_KEEP (a directory below
-# /tmp that stays visible),
+# /tmp that stays visible), GUEST_TMP (where the work directory is made),
 # GUEST_BOOT_LIMIT (60 s).
 
 LIVE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -113,7 +113,7 @@ link_down() {
 }
 
 guest_boot() {
-	WORK=$(mktemp -d /tmp/spliced-guest.XXXXXX) || return 1
+	WORK=$(mktemp -d "${GUEST_TMP:-/tmp}/spliced-guest.XXXXXX") || return 1
 	chmod 755 "$WORK"
 	{
 		echo '#!/bin/busybox sh'

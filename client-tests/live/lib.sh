@@ -43,34 +43,12 @@ as() {
 	setpriv "${ids[@]}" "$@"
 }
 
-# host FUNCTION ARG...: done on the server's side; prints and returns what it did
-host() {
-	local id=$BASHPID.$((++HOST_CALLS)) rc
-	printf '%s\0' "$@" >"$WORK/tmp.req.$id"
-	mv "$WORK/tmp.req.$id" "$WORK/req.$id"
-	until [ -e "$WORK/ans.$id" ]; do read -r -t 0.02 -u "$NAP_FD" _ || true; done
-	cat "$WORK/said.$id"
-	rc=$(<"$WORK/ans.$id")
-	rm -f "$WORK/ans.$id" "$WORK/said.$id"
-	return "$rc"
-}
-
-# until_true SECONDS COMMAND...: poll a condition
-until_true() {
-	local end=$((SECONDS + $1 + 1))
-	shift
-	until "$@"; do
-		[ "$SECONDS" -lt "$end" ] || return 1
-		read -r -t 0.02 -u "$NAP_FD" _ || true
-	done
-}
-
 # nothing of the page cache, the names and the attributes is remembered
 forget() { echo 3 >/proc/sys/vm/drop_caches; }
 
-HOST_CALLS=0
 exec {OUT_FD}>&1 # verdicts reach the log also from a command whose output goes elsewhere
-exec {NAP_FD}<> <(:)
+# shellcheck source=host.sh
+. "$LIVE/host.sh"
 # shellcheck source=/dev/null # written by run
 . "$WORK/scenario"
 . "$LIVE/tree.sh"

@@ -18,6 +18,18 @@ sandbox_enter() {
 	exit 2
 }
 
+# work_dir NAME: sets WORK_DIR to a new directory /tmp/NAME.XXXXXX, marked as in use by a lock. Those of runs that were
+# killed with -9 have a lock that nobody holds; they are removed here.
+work_dir() {
+	# shellcheck disable=SC2016 # for the inner shell
+	find /tmp -maxdepth 2 -path "/tmp/$1.*/lock" -mmin +1 -exec flock -n '{}' \
+		sh -c 'exec rm -rf --one-file-system "${1%/lock}"' sh '{}' ';'
+	WORK_DIR=$(mktemp -d "/tmp/$1.XXXXXX") || return
+	chmod 755 "$WORK_DIR"
+	exec {WORK_DIR_FD}>"$WORK_DIR/lock"
+	flock "$WORK_DIR_FD"
+}
+
 # inside: loopback up, a /run of our own (rpcbind's socket and state live there)
 sandbox_furnish() {
 	mount --make-rprivate /
