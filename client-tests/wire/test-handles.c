@@ -182,9 +182,9 @@ renamed(const char *without)
 	bed_write(b, "a/dir/sub/f", "moved", 5);
 	bed_settle(b);
 	fh = bed_fh(b, &b->root_a, "dir/sub/f");
-	strcpy(to, bed_path(b, "a/dir/sub/g"));
+	snprintf(to, sizeof to, "%s/a/dir/sub/g", b->base);
 	CU_ASSERT_EQUAL(rename(bed_path(b, "a/dir/sub/f"), to), 0);
-	strcpy(to, bed_path(b, "a/sub2"));
+	snprintf(to, sizeof to, "%s/a/sub2", b->base);
 	CU_ASSERT_EQUAL(rename(bed_path(b, "a/dir/sub"), to), 0);
 	bed_settle(b);
 	READ3res r;

@@ -374,7 +374,7 @@ TEST(wire_list, odd_cookies)
 static const struct bed_entry *
 find(const struct bed_list *l, const char *name)
 {
-	for (size_t i = 0; i < l->n; i++)
+	for (size_t i = 0; l->v && i < l->n; i++)
 		if (strcmp(l->v[i].name, name) == 0)
 			return &l->v[i];
 	return NULL;
@@ -401,7 +401,9 @@ same_object(struct bed *b, const struct bed_entry *e, const nfs_fh3 *fh)
 {
 	fattr3 attr;
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(e);
+	CU_ASSERT_PTR_NOT_NULL(e);
+	if (!e)
+		return;
 	CU_ASSERT_TRUE(e->has_attr);
 	CU_ASSERT_TRUE(e->has_fh);
 	CU_ASSERT_EQUAL(e->fh.len, fh->len);

@@ -171,6 +171,15 @@ rnd(uint64_t *s)
 	return *s;
 }
 
+static void
+flip(struct bed *b, size_t bit)
+{
+	unsigned char byte = (unsigned char)b->rec[bit / 8];
+
+	byte ^= (unsigned char)(1u << bit % 8);
+	b->rec[bit / 8] = (char)byte;
+}
+
 /* Bits flipped at random places, a few at a time, from a fixed seed. */
 TEST(wire_mangled, random_bits)
 {
@@ -183,7 +192,7 @@ TEST(wire_mangled, random_bits)
 		for (unsigned k = 0; k < rounds; k++) {
 			build(b, i, &file, &dir, &link);
 			for (unsigned f = 0; f <= k % 4; f++)
-				b->rec[4 + rnd(&s) % (b->reclen - 4)] ^= (char)(1 << rnd(&s) % 8);
+				flip(b, 32 + rnd(&s) % (8 * (b->reclen - 4)));
 			bed_run(b, some_mode());
 			wrong += !legal(b);
 		}

@@ -143,9 +143,7 @@ TEST(wire_mount, nul_in_path)
 	int flavors[MNT_FLAVORS];
 	mountres3 r = {.mountres3_u.mountinfo.auth_flavors = {0, flavors}};
 
-	p.len = (u_int)snprintf(path, sizeof path, "%s/a", b->base);
-	memcpy(path + p.len, "\0junk", 5);
-	p.len += 5;
+	p.len = (u_int)snprintf(path, sizeof path, "%s/a%cjunk", b->base, 0);
 	bed_record(b, MOUNT_PROGRAM, MOUNT_V3, MOUNTPROC3_MNT, (xdrproc_t)xdr_dirpath, &p);
 	bed_run_all(b);
 	CU_ASSERT_TRUE(bed_results(b, (xdrproc_t)xdr_mountres3, &r));

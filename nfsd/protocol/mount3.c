@@ -158,7 +158,7 @@ pathconf2(struct call *c)
 #define RESULT(T) .res_xdr = XDR_FN(xdr_##T), .res_size = sizeof(T)
 /* Everything here may wait for the store or the disk, and needs no identity but MNT's claim. */
 #define SLEEPS .sleeps = true, .anyone = true
-#define STAT(proc) .stat = STAT_MOUNT + (proc)
+#define STAT(proc) .stat = (STAT_MOUNT + (proc))
 
 /* clang-format off */
 #define COMMON                                                                                                    \

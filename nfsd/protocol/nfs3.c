@@ -49,7 +49,7 @@ rofs_row(struct call *c)
 /* What the generated code of a procedure's types says about its row. */
 #define TYPES_RES(T, encoder)                                                                      \
 	.args_xdr = (int (*)(void *, void *))xdr_##T##args,                                        \
-	.res_xdr = (int (*)(void *, void *))encoder, .args_size = sizeof(T##args),                 \
+	.res_xdr = (int (*)(void *, void *))(encoder), .args_size = sizeof(T##args),               \
 	.res_size = sizeof(T##res), .arm = offsetof(T##res, T##res_u)
 #define TYPES(T) TYPES_RES(T, xdr_##T##res)
 
