@@ -55,7 +55,7 @@ take(void *arg, const struct vdir_entry *e)
 	WANT_EQ(e->namelen, strlen(e->name));
 	if (p->n < 64) {
 		p->e[p->n] = *e;
-		strcpy(p->name[p->n], e->name);
+		memcpy(p->name[p->n], e->name, e->namelen + 1);
 	}
 	p->n++;
 	p->last = e->cookie;
@@ -334,6 +334,45 @@ TEST(vdir, vanishing)
 TEST(vdir, vanishing_snapshot)
 {
 	BOXED(vanishing_overlay);
+}
+
+static void
+empty_on(const char *type)
+{
+	static struct page p;
+	bool eof;
+
+	begin(type);
+	MUST(mkdir(at("d"), 0755) == 0);
+	struct obj *d = object(&s, "d");
+	MUST(page(&p, d, 0, 10, &eof) == 0);
+	WANT(eof && p.n == 2);
+	MUST(page(&p, d, p.last, 10, &eof) == 0);
+	WANT(eof && p.n == 0);
+	put(&s, d);
+	serve_end(&s);
+}
+
+static void
+empty_ext4(void)
+{
+	empty_on("ext4");
+}
+
+static void
+empty_overlay(void)
+{
+	empty_on("overlay");
+}
+
+/* An empty directory has its two dots, and nothing after them. */
+TEST(vdir, empty)
+{
+	BOXED(empty_ext4);
+}
+TEST(vdir, empty_snapshot)
+{
+	BOXED(empty_overlay);
 }
 
 static void

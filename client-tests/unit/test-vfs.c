@@ -514,7 +514,7 @@ TEST(vfs, names_overlay)
 static void
 search(void)
 {
-	uint64_t ino;
+	uint64_t ino = 0;
 
 	begin("tmpfs");
 	MUST(mkdir(at("d"), 0744) == 0 && mkdir(at("d/sub"), 0777) == 0);
@@ -541,7 +541,7 @@ on_loops(void)
 {
 	struct obj *child;
 	struct stat st;
-	uint64_t ino;
+	uint64_t ino = 0;
 
 	begin("ext4");
 	box_file(at("f"), 1, 0644);
@@ -576,7 +576,7 @@ TEST(vfs, lookup_on_loops)
 static void
 replaced_on(const char *type)
 {
-	uint64_t ino;
+	uint64_t ino = 0;
 
 	begin(type);
 	box_file(at("a"), 1, 0644);
@@ -642,7 +642,7 @@ stale(void)
 {
 	struct obj *o, *d, *x;
 	struct stat st;
-	uint64_t ino;
+	uint64_t ino = 0;
 
 	begin("ext4");
 	box_file(at("f"), 1, 0644);

@@ -426,7 +426,7 @@ shards_make(struct files *f)
 
 		pthread_mutex_init(&s->lock, NULL);
 		s->mask = buckets - 1;
-		s->bucket = calloc(buckets, sizeof *s->bucket);
+		s->bucket = calloc(buckets, sizeof(struct obj *));
 		if (!s->bucket)
 			return false;
 	}

@@ -116,7 +116,7 @@ read_nowait(const struct reading *r, void *buf, size_t n, uint64_t off)
 static bool
 sampled(const struct reading *r, uint64_t from, uint64_t to)
 {
-	char byte;
+	char byte = 0;
 
 	for (uint64_t p = from + SAMPLE - 1;; p += SAMPLE) {
 		p = min64(p, to - 1);

@@ -45,7 +45,8 @@ by_hash(const void *a, const void *b, void *text)
 static void
 sort(struct snap_name *v, size_t n, const char *text)
 {
-	qsort_r(v, n, sizeof *v, by_hash, (void *)text);
+	if (n > 1) /* an empty directory has no array at all */
+		qsort_r(v, n, sizeof *v, by_hash, (void *)text);
 }
 
 void
