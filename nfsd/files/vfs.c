@@ -349,6 +349,19 @@ vfs_readlink(const struct vfs_ctx *ctx, struct obj *o, char *buf, size_t size, s
 }
 
 int
+vfs_born(const struct obj *o, uint64_t *ns)
+{
+	struct statx sx;
+
+	if (statx(o->fd, "", AT_EMPTY_PATH, STATX_BTIME, &sx) != 0)
+		return errno;
+	if (!(sx.stx_mask & STATX_BTIME) || sx.stx_btime.tv_sec < 0)
+		return ENOTSUP;
+	*ns = (uint64_t)sx.stx_btime.tv_sec * 1000000000u + sx.stx_btime.tv_nsec;
+	return 0;
+}
+
+int
 vfs_statfs(const struct vfs_ctx *ctx, struct obj *o, struct statvfs *sv)
 {
 	if (!ctx->may_sleep) /* btrfs takes its time */
