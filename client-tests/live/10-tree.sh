@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # A tree with every kind of name, size and file looks the same to the client as on the server.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 

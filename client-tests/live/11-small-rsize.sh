@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The same tree with the smallest READs and READDIRs that Linux sends (rsize 1024), and with 8192.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 

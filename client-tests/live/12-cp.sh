@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # A file of 102,400,000 bytes copies byte for byte at any rsize, also with direct I/O at odd offsets, and cp to /dev/null ends well.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 

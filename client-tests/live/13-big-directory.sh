@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # A directory with very many entries lists every name exactly once, with and without attributes.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 

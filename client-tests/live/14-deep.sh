@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # A path of 17 directories with names of 255 bytes, longer than PATH_MAX, can be walked down and up again.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 

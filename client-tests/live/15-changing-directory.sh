@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Names added to and removed from a directory between two READDIRs: what was there all the time is listed exactly once.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 

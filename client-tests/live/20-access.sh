@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The server's kernel decides who reads what: owner, mode, supplementary groups up to the 16th, POSIX ACLs, squashed root.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 

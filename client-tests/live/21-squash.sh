@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # no_root_squash lets root read everything; all_squash makes everybody nobody.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 

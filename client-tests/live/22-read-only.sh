@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # A read-only export refuses every change with EROFS, also when the client has mounted it read-write; nothing changes.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # A server killed with -9 in the middle of a copy and started again: the copy ends without an error and is identical.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Directories above an open file are renamed on the server: reads through the open file go on, and so do those by the new name.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 

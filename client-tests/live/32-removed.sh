@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # A file removed or replaced on the server while a client has it open is gone (ESTALE) or still itself, never another file.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 

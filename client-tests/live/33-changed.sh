@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # What is written on the server is seen by a client that opens the file afterwards: grown, cut and rewritten in place.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 

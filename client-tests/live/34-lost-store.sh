@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The database of a stopped server is lost, its key is not: handles that a client holds on ext4 go on to work.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # While a read of one file sleeps in a slow file system, the same client reads, lists and looks up others.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sub-directories mount, what is not exported does not, two mounts live side by side, and all unmount.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Two exports of one server, mounted and read at the same time, do not mix.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 

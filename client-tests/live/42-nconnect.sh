@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # nconnect=4: one mount over four connections reads the right bytes on all of them.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # df and df -i tell what the server's file system says.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # With rpcbind the server is found without port numbers: showmount -e and a plain mount work.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The whole tree on xfs, read, and read again after a restart of the server under the mount.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 

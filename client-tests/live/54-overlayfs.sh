@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The whole tree on overlayfs, half from the lower layer; a copy-up under an open file does not lose it.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 

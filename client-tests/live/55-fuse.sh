@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The whole tree on a FUSE file system, cached and with direct I/O (which refuses splice), across a server restart.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # With every newer system call forced off (SPLICED_WITHOUT=all) the server does the same, only slower.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 

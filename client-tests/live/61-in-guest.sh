@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The server runs on the guest's own kernel (Debian 12's 6.1 in user-mode-linux), exports its tmpfs, and serves itself.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 
