@@ -63,13 +63,13 @@ serve_end(struct served *s)
 struct vfs_ctx
 on_loop(struct served *s)
 {
-	return (struct vfs_ctx){&s->vfs, &s->cred, &s->batch, false};
+	return (struct vfs_ctx){.vfs = &s->vfs, .cred = &s->cred, .batch = &s->batch};
 }
 
 struct vfs_ctx
 as_worker(struct served *s)
 {
-	return (struct vfs_ctx){&s->vfs, &s->cred, NULL, true};
+	return (struct vfs_ctx){.vfs = &s->vfs, .cred = &s->cred, .may_sleep = true};
 }
 
 void
@@ -83,7 +83,7 @@ struct obj *
 object(struct served *s, const char *path)
 {
 	struct cred self = box_cred(s->ident.self_uid, s->ident.self_gid, 0, NULL);
-	struct vfs_ctx ctx = {&s->vfs, &self, NULL, true};
+	struct vfs_ctx ctx = {.vfs = &s->vfs, .cred = &self, .may_sleep = true};
 	struct obj *o = obj_ref(s->root), *next;
 	struct stat st;
 

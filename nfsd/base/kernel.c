@@ -24,6 +24,9 @@
 #ifndef SYS_cachestat
 #define SYS_cachestat 451 /* one number on every architecture; glibc 2.36 does not know it */
 #endif
+#ifndef SYS_fchmodat2
+#define SYS_fchmodat2 452
+#endif
 #ifndef RESOLVE_CACHED
 #define RESOLVE_CACHED 0x20
 #endif
@@ -54,6 +57,12 @@ k_faccess(int fd, int mode)
 	/* not glibc's faccessat(): on an old kernel it would answer by guessing from the mode bits
 	 */
 	return (int)syscall(SYS_faccessat2, fd, "", mode, AT_EMPTY_PATH | AT_EACCESS);
+}
+
+int
+k_fchmod(int fd, unsigned mode)
+{
+	return (int)syscall(SYS_fchmodat2, fd, "", mode, AT_EMPTY_PATH);
 }
 
 /* What the tries need: the directory as an O_PATH descriptor, and a file with one byte in it; -1
@@ -201,6 +210,14 @@ try_big_pipe(const struct probe *p)
 	return yes;
 }
 
+/* Nothing need be changed to learn whether the call is there. */
+static bool
+try_fchmodat2(const struct probe *p)
+{
+	(void)p;
+	return k_fchmod(-1, 0600) != 0 && errno == EBADF;
+}
+
 static const struct feature {
 	const char *name;
 	size_t field;
@@ -213,6 +230,7 @@ static const struct feature {
     FEATURE(cachestat),	    FEATURE(openat2), FEATURE(cached_open),
     FEATURE(faccess_empty), FEATURE(nowait),  FEATURE(mount_clone),
     FEATURE(khandle),	    FEATURE(setid),   FEATURE(big_pipe),
+    FEATURE(fchmodat2),
 #undef FEATURE
 };
 #define NFEATURES (sizeof features / sizeof features[0])

@@ -22,6 +22,7 @@ struct kernel {
 	bool khandle;	    /* open_by_handle_at: CAP_DAC_READ_SEARCH */
 	bool setid;	    /* may act as any user: CAP_SETUID and CAP_SETGID */
 	bool big_pipe;	    /* a pipe of 1 MiB can be had */
+	bool fchmodat2;	    /* fchmodat2(AT_EMPTY_PATH), 6.6: chmod of an O_PATH descriptor */
 	int release;	    /* major * 1000 + minor */
 	char missing[160];  /* human-readable comma list of what is absent */
 };
@@ -37,5 +38,6 @@ struct k_cachestat {
 int k_cachestat(int fd, uint64_t off, uint64_t len, struct k_cachestat *);
 int k_openat2(int dirfd, const char *path, uint64_t flags, uint64_t mode, uint64_t resolve);
 int k_faccess(int fd, int mode); /* faccessat2(fd, "", mode, AT_EMPTY_PATH|AT_EACCESS) */
+int k_fchmod(int fd, unsigned mode); /* fchmodat2(fd, "", mode, AT_EMPTY_PATH) */
 
 #endif

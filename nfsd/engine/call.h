@@ -183,8 +183,11 @@ call_reply_len(const struct call *c)
 static inline struct vfs_ctx
 call_ctx(const struct call *c)
 {
-	return (struct vfs_ctx){c->engine->vfs, &c->cred, c->batch ? &c->batch->vfs : NULL,
-				c->may_sleep};
+	return (struct vfs_ctx){.vfs = c->engine->vfs,
+				.cred = &c->cred,
+				.batch = c->batch ? &c->batch->vfs : NULL,
+				.may_sleep = c->may_sleep,
+				.async = c->rule && c->rule->opts.async};
 }
 
 enum row_need { NEED_NONE, NEED_ANY, NEED_FILE, NEED_DIR, NEED_LINK };

@@ -48,6 +48,8 @@ struct vfs_ctx {
 	const struct cred *cred; /* squashed */
 	struct vfs_batch *batch; /* NULL in a worker */
 	bool may_sleep;
+	bool async;	/* the export's option: changes are not waited for (vmod.h) */
+	bool exact_wcc; /* nobody changes the export but this server: `before` can be told */
 };
 
 void vfs_batch_begin(struct vfs_batch *);
