@@ -26,7 +26,9 @@ box_make(void)
 {
 	MUST(unshare(CLONE_NEWNS) == 0);
 	MUST(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
-	MUST(mkdir(BOX, 0755) == 0 || errno == EEXIST);
+	/* all of /run, so that nothing of the box is seen outside, nor left there */
+	MUST(mount("none", "/run", "tmpfs", 0, "mode=755") == 0);
+	MUST(mkdir(BOX, 0755) == 0);
 	MUST(mount("none", BOX, "tmpfs", 0, "mode=755") == 0);
 	umask(0);
 }
