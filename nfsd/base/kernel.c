@@ -127,13 +127,27 @@ try_faccess_empty(const struct probe *p)
 	return k_faccess(p->dir, R_OK) == 0 || errno == EACCES;
 }
 
+static int
+release_number(void)
+{
+	struct utsname u;
+	int major = 0, minor = 0;
+
+	if (uname(&u) != 0 || sscanf(u.release, "%d.%d", &major, &minor) != 2)
+		return 0;
+	return major * 1000 + minor;
+}
+
+/* tmpfs says EOPNOTSUPP to a flag that the kernel knows well: since 4.14 it is the file system's
+ * no. */
 static bool
 try_nowait(const struct probe *p)
 {
 	char byte;
 	struct iovec v = {&byte, 1};
 
-	return preadv2(p->file, &v, 1, 0, RWF_NOWAIT) >= 0 || errno == EAGAIN;
+	return preadv2(p->file, &v, 1, 0, RWF_NOWAIT) >= 0 || errno == EAGAIN ||
+	       (errno == EOPNOTSUPP && release_number() >= 4014);
 }
 
 static bool
@@ -227,10 +241,9 @@ static const struct feature {
 	{                                                                                          \
 #name, offsetof(struct kernel, name), try_##name                                   \
 	}
-    FEATURE(cachestat),	    FEATURE(openat2), FEATURE(cached_open),
-    FEATURE(faccess_empty), FEATURE(nowait),  FEATURE(mount_clone),
-    FEATURE(khandle),	    FEATURE(setid),   FEATURE(big_pipe),
-    FEATURE(fchmodat2),
+    FEATURE(cachestat), FEATURE(openat2),     FEATURE(cached_open), FEATURE(faccess_empty),
+    FEATURE(nowait),	FEATURE(mount_clone), FEATURE(khandle),	    FEATURE(setid),
+    FEATURE(big_pipe),	FEATURE(fchmodat2),
 #undef FEATURE
 };
 #define NFEATURES (sizeof features / sizeof features[0])
@@ -264,17 +277,6 @@ check_words(const char *list)
 				 list);
 		list += len + (list[len] == ',');
 	}
-}
-
-static int
-release_number(void)
-{
-	struct utsname u;
-	int major = 0, minor = 0;
-
-	if (uname(&u) != 0 || sscanf(u.release, "%d.%d", &major, &minor) != 2)
-		return 0;
-	return major * 1000 + minor;
 }
 
 void
