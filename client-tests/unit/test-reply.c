@@ -278,6 +278,7 @@ TEST(reply, shrunk_file_is_taken_out_whole)
 	run(b, 1u << 20);
 	struct reply *r = replies_take(&b->redo);
 	CU_ASSERT_PTR_EQUAL(r, &b->r[2]);
+	CU_ASSERT_EQUAL(b->r[2].why, REDO_SHORT);
 	CU_ASSERT_PTR_NULL(replies_take(&b->redo));
 	free((char *)(uintptr_t)b->r[2].head);
 	bed_free(b);
@@ -323,6 +324,7 @@ TEST(reply, without_pipes_spans_are_redone)
 	CU_ASSERT_EQUAL(sr, SEND_IDLE);
 	run(b, 1u << 20);
 	CU_ASSERT_PTR_EQUAL(replies_take(&b->redo), &b->r[1]);
+	CU_ASSERT_EQUAL(b->r[1].why, REDO_NOPIPE);
 	free((char *)(uintptr_t)b->r[1].head);
 	bed_free(b);
 	free(b);
@@ -379,6 +381,27 @@ TEST(reply, waiting_pipes_are_accounted)
 	CU_ASSERT_PTR_NOT_NULL(r->full_pipe);
 	pipes_give(&b->pipes, r->full_pipe);
 	free((char *)(uintptr_t)r->head);
+	bed_free(b);
+	free(b);
+}
+
+/* A file that does not splice (procfs) is told apart from one that shrank. */
+TEST(reply, refusal_is_said)
+{
+	struct bed *b = malloc(sizeof *b);
+	int proc = open("/proc/self/status", O_RDONLY);
+
+	bed_make(b, 0);
+	queue(b, 0, 90, 0, 300, 0);
+	size_t keep = b->nwant;
+	queue(b, 1, 100, 0, 8192, 1);
+	b->nwant = keep;
+	b->r[1].body.fd = proc;
+	run(b, 1u << 20);
+	CU_ASSERT_PTR_EQUAL(replies_take(&b->redo), &b->r[1]);
+	CU_ASSERT_EQUAL(b->r[1].why, REDO_REFUSED);
+	free((char *)(uintptr_t)b->r[1].head);
+	close(proc);
 	bed_free(b);
 	free(b);
 }

@@ -170,9 +170,16 @@ finish(struct conn *c, struct send_ctx *x)
 		account_call(c, &t->call);
 		task_give(l, t);
 	}
-	while ((r = replies_take(x->redo)))
-		run_again(c, TASK_OF_REPLY(r),
-			  l->pipes.idle || l->pipes.nout == 0 ? ST_COPY_SHORT : ST_COPY_NOPIPE);
+	while ((r = replies_take(x->redo))) {
+		static const enum stat_id counter[] = {[REDO_NOPIPE] = ST_COPY_NOPIPE,
+						       [REDO_SHORT] = ST_COPY_SHORT,
+						       [REDO_REFUSED] = ST_COPY_REFUSED};
+		struct task *t = TASK_OF_REPLY(r);
+
+		if (r->why == REDO_REFUSED && t->call.body_obj)
+			obj_refuse_splice(t->call.body_obj);
+		run_again(c, t, counter[r->why]);
+	}
 }
 
 static void

@@ -225,8 +225,9 @@ put_bytes(struct batch *b, const char *data, size_t n)
 
 /* Splices the whole span, over as many pipes as it takes. False: it came up short, or no pipe. */
 static bool
-put_span(struct batch *b, const payload *body)
+put_span(struct batch *b, struct reply *r)
 {
+	const payload *body = &r->body;
 	off_t off = body->off;
 	size_t left = body->len;
 
@@ -246,8 +247,10 @@ put_span(struct batch *b, const payload *body)
 			p->used = p->slots; /* fuller than we counted: go on in the next */
 			continue;
 		}
-		if (n <= 0)
+		if (n <= 0) {
+			r->why = n == 0 ? REDO_SHORT : REDO_REFUSED;
 			return false;
+		}
 		p->used += pipe_slots((unsigned long long)(off - n), (size_t)n);
 		p->bytes += (size_t)n;
 		b->bytes += (size_t)n;
@@ -259,6 +262,7 @@ put_span(struct batch *b, const payload *body)
 static bool
 put_reply(struct batch *b, struct reply *r)
 {
+	r->why = REDO_NOPIPE;
 	if (!put_bytes(b, r->head, r->headlen))
 		return false;
 	if (is_bytes(r)) {
@@ -270,7 +274,7 @@ put_reply(struct batch *b, struct reply *r)
 		chain(b, r->full_pipe);
 		b->cur = NULL;
 		b->bytes += r->full_pipe->bytes;
-	} else if (!put_pend(b) || !put_span(b, &r->body)) {
+	} else if (!put_pend(b) || !put_span(b, r)) {
 		return false;
 	}
 	return put_bytes(b, zeros, r->pad);

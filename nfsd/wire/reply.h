@@ -19,6 +19,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Why a reply left the queue through redo. */
+enum redo_why {
+	REDO_NOPIPE,  /* no pipe could be had */
+	REDO_SHORT,   /* the file was cut */
+	REDO_REFUSED, /* the file does not splice */
+};
+
 struct reply {
 	struct reply *next;
 	const char *head;
@@ -26,6 +33,7 @@ struct reply {
 	payload body;		/* base, or (fd, off), or len bytes waiting in full_pipe */
 	struct pipe *full_pipe; /* filled by a worker; taken over by the sender */
 	unsigned pad;
+	enum redo_why why; /* valid in redo */
 };
 
 struct replies { /* a list that remembers its end */
@@ -52,10 +60,11 @@ struct sender {
 /* What one flush may use and how much it may send before it returns to be fair. */
 struct send_ctx {
 	struct pipes *pipes;
-	size_t quantum;		  /* bytes per flush */
-	unsigned max_pipes;	  /* pipes per batch */
-	struct replies *done;	  /* finished replies: the caller resets and reuses them */
-	struct replies *redo;	  /* replies whose span could not be had: run them again without
+	size_t quantum;	      /* bytes per flush */
+	unsigned max_pipes;   /* pipes per batch */
+	struct replies *done; /* finished replies: the caller resets and reuses them */
+	struct replies
+	    *redo;		  /* replies whose span could not be had: run them again without
 				     splicing. They left the queue; nothing of     them is on the wire */
 	uint64_t spliced, copied; /* body bytes by way, added up for the counters */
 };
