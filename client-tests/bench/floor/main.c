@@ -29,6 +29,7 @@ struct floor {
 	struct batch batch;
 	size_t batch_bytes;
 	uint16_t port;
+	struct in_addr address;
 	const char *path;
 	int ep, listener, signals;
 	bool stop;
@@ -36,16 +37,18 @@ struct floor {
 	uint64_t calls, wakeups, flushes;
 };
 
-static const char about[] = "Answers NFSv3 calls over TCP with prepared replies: the price of the "
-			    "wire, without a file server.\v"
-			    "MOUNT and NFS answer on one port of 127.0.0.1. Any name looked up is "
-			    "FILE. With --hot every READ returns the "
-			    "beginning of FILE, whatever offset was asked: it measures, it does "
-			    "not serve. SIGUSR1 and the end print how many calls "
-			    "came per wake-up and went per flush.";
+static const char about[] =
+    "Answers NFSv3 calls over TCP with prepared replies: the price of the "
+    "wire, without a file server.\v"
+    "MOUNT and NFS answer on one port of 127.0.0.1 (or --address). Any name looked up is "
+    "FILE. With --hot every READ returns the "
+    "beginning of FILE, whatever offset was asked: it measures, it does "
+    "not serve. SIGUSR1 and the end print how many calls "
+    "came per wake-up and went per flush.";
 
 static const struct argp_option rows[] = {
     {"port", 'p', "PORT", 0, "TCP port; 0 (default) picks one and prints 'port N'", 0},
+    {"address", 'a', "ADDR", 0, "IPv4 address to listen on (default 127.0.0.1)", 0},
     {"hot", 'h', NULL, 0, "READ from a hot memory buffer, one sendmsg per batch (default)", 0},
     {"sendfile", 's', NULL, 0, "header with MSG_MORE, then sendfile, for each READ", 0},
     {"pipe", 'i', NULL, 0, "headers and file pages through a pipe, one splice per batch", 0},
@@ -70,6 +73,10 @@ parse(int key, char *arg, struct argp_state *st)
 		if (!number || !v)
 			argp_error(st, "--batch %s: need a number of bytes", arg);
 		f->batch_bytes = v;
+		return 0;
+	case 'a':
+		if (inet_pton(AF_INET, arg, &f->address) != 1)
+			argp_error(st, "--address %s: need an IPv4 address", arg);
 		return 0;
 	case 'h':
 		f->served.mode = MODE_HOT;
@@ -143,9 +150,8 @@ watch(const struct floor *f, int fd, void *who)
 static int
 open_listener(struct floor *f)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET,
-				.sin_port = htons(f->port),
-				.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in a = {
+	    .sin_family = AF_INET, .sin_port = htons(f->port), .sin_addr = f->address};
 	socklen_t len = sizeof a;
 	int one = 1;
 	f->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -308,6 +314,7 @@ main(int argc, char **argv)
 	if (!f)
 		return fail("memory");
 	f->batch_bytes = 1 << 20;
+	f->address.s_addr = htonl(INADDR_LOOPBACK);
 	argp_parse(&argp, argc, argv, 0, NULL, f);
 	if (open_served(&f->served, f->path))
 		return fail(f->path);
@@ -316,7 +323,7 @@ main(int argc, char **argv)
 	if (f->ep < 0 || open_signals(f))
 		return fail("cannot begin");
 	if (open_listener(f))
-		return fail("cannot listen on 127.0.0.1");
+		return fail("cannot listen");
 	loop(f);
 	print_counts(f);
 	while (f->peers)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Beside other servers: the same raw calls to each, one connection over loopback, server and client on a processor
+each. Closed loop: what a call costs. Open loop: how latency grows with the rate that is asked for."""
+import servers
+import tables
+from experiment import Experiment, bytes_moved, load_figures
+
+
+class Beside(Experiment):
+    name, title = "P", "Beside other servers"
+    question = "What does one call cost, and how long does it take, compared with others in the same run?"
+
+    def __init__(self, world, peers):
+        super().__init__(world)
+        self.peers = [servers.Peer(p) for p in peers]
+
+    def open(self):
+        w = self.world
+        self.rows = tables.peers([p.name for p in self.peers])
+        self.server = {p.name: p for p in self.peers}
+        self.server["spliced"] = self.attempt("spliced", lambda: servers.spliced(w, "spliced", 4049))
+        self.server["ganesha"] = self.attempt("ganesha", lambda: servers.ganesha(w, 5049))
+        self.server["floor"] = self.attempt("floor", lambda: servers.floor(w, "floor", 3049, "hot"))
+        self.server["floor 1M"] = self.attempt(
+            "floor 1M", lambda: servers.floor(w, "floor1m", 3050, "sendfile"))
+
+    def find(self, c):
+        """The floor of large READs is sendfile, of everything else a hot buffer."""
+        large = c.get("work") in ("READ 64 KiB", "READ 1 MiB", "70/20/10 mix")
+        name = "floor 1M" if c["server"] == "floor" and large else c["server"]
+        return self.need(name, self.server[name])
+
+    def condition(self, c):
+        self.find(c)
+
+    def measure(self, c):
+        w, server = self.world, self.find(c)
+        args = ["--warmup", ".1", "-t", "1", "--server", server.spec()]
+        if c["part"] == "closed":
+            args += tables.WORK[c["work"]]
+        else:
+            args += ["-o", "read", "-s", "8K", "--rate", c["rate"], "--poisson", "--names", tables.NAMES]
+        moved = server.counters()
+        said = w.nfsload(args, cpu=w.client_cpu) if server.local else server.load(w, args)
+        out = {**load_figures(said), **bytes_moved(server, moved)}
+        out["unsent"] = said["unsent"]
+        return out

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs the tables: rows in order, the order again for every round, progress and time left on the terminal.
+Whatever stops it, what has been measured is kept."""
+import json
+import os
+import sys
+import time
+
+from stats import summary
+from world import Unestablished
+
+
+class Progress:
+    """One line that renews itself on a terminal; elsewhere a line every ten seconds."""
+
+    def __init__(self, todo):
+        self.todo = todo  # seconds by the tables
+        self.done = 0
+        self.began = self.said = time.monotonic()
+        self.tty = sys.stderr.isatty()
+
+    def left(self):
+        spent = time.monotonic() - self.began
+        pace = spent / self.done if self.done > 5 else 1.2
+        return max(0, self.todo - self.done) * pace
+
+    def show(self, text):
+        left = self.left()
+        line = f"[{int(left // 60):2d}:{int(left % 60):02d} left] {text}"
+        now = time.monotonic()
+        if self.tty:
+            sys.stderr.write("\r\x1b[K" + line[:os.get_terminal_size(2).columns - 1])
+            sys.stderr.flush()
+        elif now - self.said >= 10:
+            self.said = now
+            print(line, file=sys.stderr, flush=True)
+
+    def end_line(self):
+        if self.tty:
+            sys.stderr.write("\r\x1b[K")
+
+
+def rounds_of(row, quick):
+    return row["quick_rounds"] if quick else row["rounds"]
+
+
+def label(conditions):
+    return ", ".join(str(v) for v in conditions.values())
+
+
+class Driver:
+    def __init__(self, world, experiments, results):
+        self.world, self.experiments, self.results = world, experiments, results
+
+    def plan(self, tables):
+        """Seconds that all will take, by the tables."""
+        return sum(r["seconds"] * rounds_of(r, self.world.quick) for rows in tables for r in rows)
+
+    def run(self, tables):
+        self.progress = Progress(self.plan(tables))
+        for experiment in self.experiments:
+            entry = {"title": experiment.title, "question": experiment.question, "rows": []}
+            self.results["experiments"][experiment.name] = entry
+            try:
+                self.one(experiment, entry)
+            finally:
+                experiment.close()
+                self.progress.end_line()
+                self.save()
+
+    def one(self, experiment, entry):
+        raw = os.path.join(self.world.out, "raw", experiment.name + ".jsonl")
+        with open(raw, "w") as self.world.raw:
+            self.progress.show(f"{experiment.name}: starting")
+            try:
+                experiment.open()
+            except Unestablished as e:
+                entry["reason"] = str(e)
+                print(f"\n{experiment.name}: cannot be measured: {e}", file=sys.stderr)
+                return
+            quick = self.world.quick
+            entry["rows"] = [{"conditions": r["conditions"], "samples": [], "reason": None,
+                              "planned": rounds_of(r, quick)} for r in experiment.rows]
+            most = max(rounds_of(r, quick) for r in experiment.rows)
+            for n in range(most):
+                experiment.begin_round(n)
+                for r, out in zip(experiment.rows, entry["rows"]):
+                    if n < rounds_of(r, quick):
+                        self.sample(experiment, r, out, n, most)
+        self.world.raw = None
+
+    def sample(self, experiment, row, out, n, most):
+        c = row["conditions"]
+        self.progress.show(f"{experiment.name} round {n + 1} of {most}: {label(c)}")
+        if not out["reason"]:
+            try:
+                experiment.condition(c)
+                out["samples"].append(experiment.measure(c))
+            except Unestablished as e:
+                out["reason"] = str(e)
+        summarize(out)
+        self.progress.done += row["seconds"]
+
+    def save(self):
+        path = os.path.join(self.world.out, "results.json")
+        with open(path + ".new", "w") as f:
+            json.dump(self.results, f, indent=1)
+        os.replace(path + ".new", path)
+
+
+def summarize(row):
+    keys = {k for s in row["samples"] for k in s}
+    row["summary"] = {k: summary([s.get(k) for s in row["samples"]]) for k in sorted(keys)}
+    if row["reason"] and not row["samples"]:
+        row["summary"] = {}

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""E2: splicing TCP in a relay. Client, relay and server each have a network of their own:
+
+    client (10.77.1.2) --- rc [relay] rs --- (10.77.2.2) server
+
+The server's packets cross to the relay cut to MTU (its segmentation offload is off), so that GRO on the relay's side
+has something to do; the relay's own sending keeps its offload, as its card would. The relay has a processor to
+itself, and receives there (RPS). Client and server share the others: Gb/s is what they leave, the relay's seconds
+per GB are the result. "forward" is the kernel's own IP forwarding in the relay's place: the floor of a relay."""
+import os
+import socket
+
+import servers
+import tables
+from experiment import Experiment, bytes_moved, load_figures
+from soaker import Soaker
+from world import Unestablished, sh
+
+HAPROXY = """global
+    maxconn 200
+    nbthread 1
+    tune.pipesize 1048576
+    stats socket {sock}
+defaults
+    mode tcp
+    timeout connect 5s
+    timeout client 60s
+    timeout server 60s
+listen nfs
+    bind 10.77.1.1:{port}
+    server s 10.77.2.2:{to} source 10.77.2.1
+    {option}
+"""
+SPLICE = "option splice-response\n    option splice-request"
+
+
+class E2(Experiment):
+    name, title = "E2", "Splicing TCP in a relay"
+    question = "What does a relay save when it splices from socket to socket instead of copying?"
+
+    def open(self):
+        w = self.world
+        self.rows = tables.e2()
+        for ns in ("client", "relay", "server"):
+            w.netns(ns)
+        w.veth("client", "cr", "10.77.1.2/24", "relay", "rc", "10.77.1.1/24")
+        w.veth("relay", "rs", "10.77.2.1/24", "server", "sr", "10.77.2.2/24")
+        sh("sysctl", "-q", "net.ipv4.ip_forward=1", ns="relay")
+        sh("ip", "route", "add", "default", "via", "10.77.1.1", ns="client")
+        sh("ip", "route", "add", "default", "via", "10.77.2.1", ns="server")
+        w.offload("sr", "server", tso=False)
+        for dev in ("rs", "rc"):
+            self.receive_here(dev)
+        self.server = servers.spliced(w, "e2", 2049, "10.77.2.2", "server")
+        self.relay = {}
+        for name, port, option in (("splice", 2051, SPLICE), ("copy", 2052, "")):
+            self.relay[name] = self.attempt(name,
+                                            lambda n=name, p=port, o=option: self.start(n, p, o))
+        self.soaker = Soaker(w, [w.client_cpu])
+        self.soaker.calibrate(1)
+        self.now = None
+
+    def receive_here(self, dev):
+        """/sys shows the network of whoever mounted it."""
+        mask = f"{1 << self.world.client_cpu:x}"
+        sh("unshare", "--mount", "sh", "-c", "mount -t sysfs sysfs /sys && "
+           f"echo {mask} >/sys/class/net/{dev}/queues/rx-0/rps_cpus", ns="relay")
+
+    def start(self, name, port, option):
+        w, conf = self.world, os.path.join(self.world.work, f"haproxy-{name}.cfg")
+        with open(conf, "w") as f:
+            f.write(HAPROXY.format(port=port, to=2049, option=option,
+                                   sock=os.path.join(w.work, name + ".sock")))
+        child = w.start(["haproxy", "-db", "-f", conf], ns="relay", cpu=w.client_cpu,
+                        log="haproxy.log")
+        if not w.wait_port("10.77.1.1", port, child, "relay"):
+            raise Unestablished("haproxy did not start: " + w.last_words("haproxy.log"))
+        child.port = port
+        return child
+
+    def spliced_by(self, name):
+        """Bytes that haproxy says it has spliced."""
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(os.path.join(self.world.work, name + ".sock"))
+            s.sendall(b"show info\n")
+            said = b"".join(iter(lambda: s.recv(65536), b"")).decode()
+        for line in said.splitlines():
+            if line.startswith("TotalSpli"):
+                return int(line.split(": ")[1])
+        return None
+
+    def condition(self, c):
+        w = self.world
+        if c["relay"] != "forward":
+            self.need(c["relay"], self.relay[c["relay"]])
+        if self.now == (c["mtu"], c["gro"]):
+            return
+        self.now = None
+        for ns, dev in (("client", "cr"), ("relay", "rc"), ("relay", "rs"), ("server", "sr")):
+            w.mtu(ns, dev, c["mtu"])
+        w.offload("rs", "relay", gro=c["gro"] == "on")
+        self.now = c["mtu"], c["gro"]
+
+    def measure(self, c):
+        w = self.world
+        relay = self.relay.get(c["relay"])
+        through = ("10.77.1.1", relay.port) if relay else None
+        args = ["-o", c["op"].lower(), "-s", "1M", "-d", "8", "--warmup", ".2", "-t", "1",
+                "--server", self.server.spec(through=through)]
+        args += ["--overwrite"] if c["op"] == "WRITE" else []
+        moved, mark = self.server.counters(), self.soaker.mark()
+        relayed = self.spliced_by(c["relay"]) if relay else None
+        out = load_figures(w.nfsload(args, ns="client", cpu=w.server_cpu))
+        after = self.soaker.mark()
+        out.update(bytes_moved(self.server, moved))
+        lost, books = self.soaker.loads(mark, after, w.client_cpu)
+        seconds = (after[0] - mark[0]) / 1e9
+        # the soaker saw the warm-up too: per second it is the same load
+        for how, ns in (("soaker", lost), ("kernel", books)):
+            out[f"relay_{how}_percent"] = ns / 1e7 / seconds
+            out[f"relay_{how}_s_gb"] = ns / 1e9 / seconds * out["seconds"] / (out["bytes"] / 1e9)
+        if relayed is not None:
+            out["relay_spliced"] = self.spliced_by(c["relay"]) - relayed
+        if c["relay"] == "splice" and not out.get("relay_spliced"):
+            raise Unestablished("haproxy spliced nothing though it was told to")
+        return out
+
+    def close(self):
+        super().close()
+        self.world.remove_netns("client", "relay", "server")

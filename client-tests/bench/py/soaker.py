@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Processor load by subtraction (client-tests/bench/soak.c) and by the kernel's own books."""
+import json
+import subprocess
+import time
+
+
+class Soaker:
+    def __init__(self, world, cpus, touch=0):
+        words = [world.tool("soak")] + [w for c in sorted(set(cpus)) for w in ("-c", c)]
+        if touch:
+            words += ["-t", touch]
+        self.world = world
+        self.child = world.start(words, log="soak.log", stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE)
+        self.full = {}  # cpu -> work per ns of an idle machine
+
+    def mark(self):
+        self.child.stdin.write(b"\n")
+        self.child.stdin.flush()
+        said = json.loads(self.child.stdout.readline())
+        return said["ns"], {c["cpu"]: (c["work"], c["cpu_ns"]) for c in said["cpus"]}
+
+    def calibrate(self, seconds):
+        """Nothing else may run meanwhile. The best of all calibrations counts: what disturbs an
+        idle machine can only slow the soaker down."""
+        for _ in range(max(1, round(seconds / .25))):
+            before = self.mark()
+            time.sleep(.25)
+            after = self.mark()
+            for cpu, (work, _) in after[1].items():
+                rate = (work - before[1][cpu][0]) / (after[0] - before[0])
+                self.full[cpu] = max(rate, self.full.get(cpu, 0))
+
+    def loads(self, before, after, cpu):
+        """Busy nanoseconds of that processor between two marks: (by lost work, by the kernel's
+        books: time that the soaker was not given)."""
+        ns = after[0] - before[0]
+        work = after[1][cpu][0] - before[1][cpu][0]
+        had = after[1][cpu][1] - before[1][cpu][1]
+        return max(0, ns - work / self.full[cpu]), max(0, ns - had)
+
+    def close(self):
+        self.world.stop(self.child)
