@@ -18,9 +18,10 @@ struct asked {
 	struct sockaddr_storage peer;
 	bool datagram;
 	struct rpc_call rc;
+	const char *args;
 	size_t n;
-	char args[6000];
 };
+enum { ARGS_MAX = 6000 }; /* so many may be asked for */
 /* A plain call of client number `client` (an IPv4 address, port 700). */
 struct asked asked(unsigned client, uint32_t xid);
 void asked_port(struct asked *, uint16_t port);
