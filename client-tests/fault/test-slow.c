@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -22,8 +21,12 @@
 
 #define MIB (1u << 20)
 
-/* A disk that can be held: ext4 on a loop device over an image that slowfs serves. It holds "cold"
- * and "warm"; nothing of "cold" is in memory. */
+#define ROUNDS 8
+
+/* A disk that can be held: ext4 on a loop device over an image that slowfs serves. It holds "warm",
+ * 1 MiB, and "cold0"..., 4 MiB each. Nothing of them is in memory: the disk was filled through
+ * another mount. (Pages that were sent once cannot be dropped at will: freed network buffers that
+ * hold them may wait for their processor's next packet.) */
 static struct srv *
 slow_disk(void)
 {
@@ -31,50 +34,18 @@ slow_disk(void)
 
 	srv_mkdir(s, "images");
 	srv_ext4(s, "images/disk", 64);
-	pattern_file(srv_path(s, "images/disk/cold"), 1, 8 * MIB);
+	for (int i = 0; i < ROUNDS; i++) {
+		char name[32];
+
+		snprintf(name, sizeof name, "images/disk/cold%d", i);
+		pattern_file(srv_path(s, name), 1, 4 * MIB);
+	}
 	pattern_file(srv_path(s, "images/disk/warm"), 2, MIB);
 	CU_ASSERT_EQUAL_FATAL(umount(s->mount[--s->nmounts]), 0);
 	free(s->mount[s->nmounts]);
 	srv_slowfs(s, "images/disk.image", "slow");
 	srv_mount_image(s, "slow/disk", "disk");
 	return s;
-}
-
-static void
-drop_pages(struct srv *s, const char *path)
-{
-	int fd = open(srv_path(s, path), O_RDONLY | O_CLOEXEC);
-
-	CU_ASSERT_FATAL(fd >= 0);
-	CU_ASSERT_EQUAL(fsync(fd), 0);
-	CU_ASSERT_EQUAL(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
-	close(fd);
-}
-
-static bool
-is_cold(const char *path)
-{
-	enum { PAGES = 8 * MIB / 4096 };
-	unsigned char in[PAGES];
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	void *m = mmap(NULL, 8 * MIB, PROT_READ, MAP_SHARED, fd, 0);
-
-	CU_ASSERT_FATAL(m != MAP_FAILED && mincore(m, 8 * MIB, in) == 0);
-	munmap(m, 8 * MIB);
-	close(fd);
-	for (size_t i = 0; i < PAGES; i++)
-		if (in[i] & 1)
-			return false;
-	return true;
-}
-
-/* Nothing of "cold" is in memory any more, neither as a file nor as blocks of the disk. */
-static void
-chill(struct srv *s)
-{
-	/* pages that are still on their way to a client stay until they have left */
-	UNTIL((drop_pages(s, "disk/cold"), drop_pages(s, "slow/disk"),
-	       is_cold(srv_path(s, "disk/cold"))));
 }
 
 static int
@@ -121,13 +92,12 @@ TEST(slow, a_sleeping_disk_does_not_stop_the_loop)
 
 	srv_start(s, (const char *[]){"-j1", NULL}, "disk", NULL);
 	struct cl *c = srv_client(s), *sleeper = srv_client(s);
-	nfs_fh3 cold = cl_handle(c, srv_path(s, "disk"), "cold"),
+	nfs_fh3 cold = cl_handle(c, srv_path(s, "disk"), "cold0"),
 		warm = cl_handle(c, srv_path(s, "disk"), "warm");
 	READ3res r;
 
 	CU_ASSERT_EQUAL(cl_read(c, &warm, 0, MIB, &r), NFS3_OK);
 	CU_ASSERT_EQUAL(cl_getattr(c, &cold, NULL), NFS3_OK);
-	chill(s);
 	srv_tell(s, "hold read");
 	for (uint32_t i = 0; i < 8; i++)
 		cl_call_read(sleeper, &cold, i * 100000, 262144);
@@ -217,19 +187,19 @@ TEST(slow, results_nobody_waits_for_leave_nothing)
 
 	srv_start(s, (const char *[]){"-j1", "-zalways", NULL}, "disk", NULL);
 	struct cl *c = srv_client(s);
-	nfs_fh3 cold = cl_handle(c, srv_path(s, "disk"), "cold");
 	READ3res r;
 	unsigned fds = 0;
 
-	CU_ASSERT_EQUAL(cl_read(c, &cold, 0, 4096, &r), NFS3_OK);
-	for (int round = 0; round < 12; round++) {
+	for (int round = 0; round < ROUNDS; round++) {
 		struct cl *gone[8];
+		char name[32];
 
-		chill(s);
+		snprintf(name, sizeof name, "cold%d", round);
+		nfs_fh3 cold = cl_handle(c, srv_path(s, "disk"), name);
 		srv_tell(s, "hold read");
 		for (int k = 0; k < 8; k++) {
 			gone[k] = cl_new(s->port, 4096);
-			for (uint32_t i = 0; i < 8; i++)
+			for (uint32_t i = 0; i < 4; i++)
 				cl_call_read(gone[k], &cold, i * MIB, MIB);
 		}
 		UNTIL(srv_waiting(s, "read") > 0);
@@ -244,7 +214,7 @@ TEST(slow, results_nobody_waits_for_leave_nothing)
 		}
 		CU_ASSERT_EQUAL(cl_read(c, &cold, 1000000, 4096, &r), NFS3_OK);
 		CU_ASSERT_TRUE(pattern_is(1, 1000000, r.READ3res_u.resok.data.base, 4096));
-		if (round == 3)
+		if (round == 1)
 			fds = srv_fds(s);
 	}
 	UNTIL(srv_fds(s) <= fds + 48); /* idle pipes come and go */
@@ -260,17 +230,16 @@ TEST(slow, a_disk_error_is_a_status)
 
 	srv_start(s, (const char *[]){"-j1", "-zalways", NULL}, "disk", NULL);
 	struct cl *c = srv_client(s);
-	nfs_fh3 cold = cl_handle(c, srv_path(s, "disk"), "cold");
+	nfs_fh3 cold = cl_handle(c, srv_path(s, "disk"), "cold0");
 	READ3res r;
 
 	CU_ASSERT_EQUAL(cl_getattr(c, &cold, NULL), NFS3_OK);
-	chill(s);
 	srv_tell(s, "fail read EIO");
-	CU_ASSERT_EQUAL(cl_read(c, &cold, 4 * MIB, 65536, &r), NFS3ERR_IO);
+	CU_ASSERT_EQUAL(cl_read(c, &cold, 2 * MIB, 65536, &r), NFS3ERR_IO);
 	CU_ASSERT_EQUAL(cl_getattr(c, &cold, NULL), NFS3_OK);
 	srv_tell(s, "fail read 0");
-	CU_ASSERT_EQUAL(cl_read(c, &cold, 4 * MIB, 65536, &r), NFS3_OK);
-	CU_ASSERT_TRUE(pattern_is(1, 4 * MIB, r.READ3res_u.resok.data.base, 65536));
+	CU_ASSERT_EQUAL(cl_read(c, &cold, 2 * MIB, 65536, &r), NFS3_OK);
+	CU_ASSERT_TRUE(pattern_is(1, 2 * MIB, r.READ3res_u.resok.data.base, 65536));
 	cl_free(c);
 	srv_free(s);
 }
