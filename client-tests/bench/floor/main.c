@@ -199,8 +199,10 @@ take_signal(struct floor *f)
 static void
 accept_peer(struct floor *f)
 {
+	struct sockaddr_in from = {.sin_family = AF_UNSPEC};
+	socklen_t len = sizeof from;
 	int one = 1;
-	int fd = accept4(f->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = accept4(f->listener, (struct sockaddr *)&from, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct peer *p = fd >= 0 ? malloc(sizeof *p) : NULL;
 	if (!p) {
 		if (fd >= 0)
@@ -212,6 +214,9 @@ accept_peer(struct floor *f)
 	p->next = f->peers;
 	f->peers = p;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+	/* as the server does: pacing (bbr) has no place on loopback */
+	if (from.sin_family == AF_INET && ntohl(from.sin_addr.s_addr) >> 24 == 127)
+		setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "cubic", 5);
 	watch(f, fd, p);
 }
 
