@@ -219,10 +219,8 @@ conn_drain(struct conn *c)
 /* ---- beginning ---- */
 
 static void
-set_options(int fd, bool local)
+set_options(int fd)
 {
-	static const char steady[] = "cubic", plain[] = "reno";
-
 	int on = 1, idle = 60, intvl = 10, probes = 12, dead = DEAD_PEER_MS;
 
 	/* a socket that refuses one of these still works */
@@ -232,10 +230,6 @@ set_options(int fd, bool local)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &intvl, sizeof intvl);
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &dead, sizeof dead);
-	/* to ourselves there is no path whose rate could be probed: pacing (bbr) only costs timers
-	 */
-	if (local && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, steady, sizeof steady - 1) < 0)
-		setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, plain, sizeof plain - 1);
 }
 
 bool
@@ -252,7 +246,7 @@ conn_new(struct loop *l, int fd, const struct sockaddr_storage *addr)
 	c->lane = l->next_lane++;
 	c->born = c->heard = ev_now(l->ev);
 	peer_init(&c->peer, addr);
-	set_options(fd, c->peer.local);
+	set_options(fd);
 	rec_init(&c->rec, loop_limits.record_max, NULL);
 	sender_init(&c->out);
 	ev_io_init(&c->rd, on_readable, fd, EV_READ);

@@ -39,3 +39,12 @@ peer_set_port(struct sockaddr_storage *sa, uint16_t port)
 	else
 		((struct sockaddr_in *)sa)->sin_port = htons(port);
 }
+
+bool
+peer_is_local(const struct sockaddr_storage *addr)
+{
+	struct peer p;
+
+	peer_init(&p, addr);
+	return p.local;
+}

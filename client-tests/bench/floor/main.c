@@ -158,6 +158,10 @@ open_listener(struct floor *f)
 	if (f->listener < 0)
 		return -1;
 	setsockopt(f->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+	/* as the server does: pacing (bbr) has no place on loopback, and stays with a socket that
+	 * began with it */
+	if (ntohl(f->address.s_addr) >> 24 == 127)
+		setsockopt(f->listener, IPPROTO_TCP, TCP_CONGESTION, "cubic", 5);
 	if (bind(f->listener, (struct sockaddr *)&a, sizeof a) || listen(f->listener, 128) ||
 	    getsockname(f->listener, (struct sockaddr *)&a, &len))
 		return -1;
@@ -199,10 +203,8 @@ take_signal(struct floor *f)
 static void
 accept_peer(struct floor *f)
 {
-	struct sockaddr_in from = {.sin_family = AF_UNSPEC};
-	socklen_t len = sizeof from;
 	int one = 1;
-	int fd = accept4(f->listener, (struct sockaddr *)&from, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = accept4(f->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct peer *p = fd >= 0 ? malloc(sizeof *p) : NULL;
 	if (!p) {
 		if (fd >= 0)
@@ -214,9 +216,6 @@ accept_peer(struct floor *f)
 	p->next = f->peers;
 	f->peers = p;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-	/* as the server does: pacing (bbr) has no place on loopback */
-	if (from.sin_family == AF_INET && ntohl(from.sin_addr.s_addr) >> 24 == 127)
-		setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "cubic", 5);
 	watch(f, fd, p);
 }
 
