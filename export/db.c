@@ -47,7 +47,8 @@
 
 const char *const db_table_name[T_N] = {
     [T_ROWS] = "rows",	 [T_IDENTS] = "idents", [T_CHILDREN] = "children",
-    [T_NOTES] = "notes", [T_MOUNTS] = "mounts", [T_META] = "meta",
+    [T_NOTES] = "notes", [T_MOUNTS] = "mounts",
+    [T_EXCL] = "exclusive",  [T_META] = "meta",
 };
 
 int

@@ -10,7 +10,8 @@
  *	rows      serial                             -> what it is, and up to DB_LINKS (parent,
  *name), latest first idents    name space, inode, type, rest      -> serial children  name space,
  *parent, serial         -> nothing notes     file system, inode                 -> parent inode,
- *name mounts    hash of host and path              -> host, path meta      "version", "serial"
+ *name mounts    hash of host and path              -> host, path exclusive identity as in idents
+ *-> verifier, time meta      "version", "serial"
  *
  * Integers in keys are big-endian, so that what is made one after the other lies side by side.
  */
@@ -76,6 +77,11 @@ int db_parents(struct db_txn *, uint32_t fs_id, bool first, uint64_t after, uint
 
 int db_note_get(struct db_txn *, uint32_t fs_id, uint64_t ino, struct db_link *);
 int db_note_put(struct db_txn *, uint32_t fs_id, uint64_t ino, const struct db_link *);
+
+int db_excl_get(struct db_txn *, const struct store_ident *, unsigned char v[8]);
+int db_excl_put(struct db_txn *, const struct store_ident *, const unsigned char v[8],
+		uint64_t now); /* seconds */
+int db_excl_del(struct db_txn *, const struct store_ident *);
 
 int db_mount_put(struct db_txn *, const char *host, const char *path);
 /* path NULL: every path of that host. ENOENT: there was none. */

@@ -6,7 +6,7 @@
 #include <lmdb.h>
 #include <pthread.h>
 
-enum db_table { T_ROWS, T_IDENTS, T_CHILDREN, T_NOTES, T_MOUNTS, T_META, T_N };
+enum db_table { T_ROWS, T_IDENTS, T_CHILDREN, T_NOTES, T_MOUNTS, T_EXCL, T_META, T_N };
 extern const char *const db_table_name[T_N];
 
 struct db {

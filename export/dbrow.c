@@ -329,6 +329,88 @@ db_note_put(struct db_txn *t, uint32_t fs_id, uint64_t ino, const struct db_link
 	return db_errno(put_last(t, t->db->t[T_NOTES], &k, &v));
 }
 
+/* As it lies in the file. */
+struct excl {
+	unsigned char verifier[8];
+	uint64_t time;
+};
+
+static int
+excl_value(const MDB_val *v, struct excl *e)
+{
+	if (v->mv_size != sizeof *e)
+		return EIO;
+	memcpy(e, v->mv_data, sizeof *e);
+	return 0;
+}
+
+int
+db_excl_get(struct db_txn *t, const struct store_ident *id, unsigned char verifier[8])
+{
+	unsigned char kb[IDENT_KEY];
+	MDB_val k = ident_key(kb, id), v;
+	struct excl e;
+	int rc = mdb_get(db_mdb(t), t->db->t[T_EXCL], &k, &v);
+
+	if (rc)
+		return db_errno(rc);
+	rc = excl_value(&v, &e);
+	if (rc == 0)
+		memcpy(verifier, e.verifier, sizeof e.verifier);
+	return rc;
+}
+
+/* When there are too many: everything older than the middle between the oldest and now goes. */
+static int
+excl_thin(struct db_txn *t, uint64_t now)
+{
+	uint64_t oldest = now;
+	struct excl e;
+	MDB_val k, v;
+	MDB_cursor *cur;
+	int rc = mdb_cursor_open(db_mdb(t), t->db->t[T_EXCL], &cur);
+
+	if (rc)
+		return rc;
+	while ((rc = mdb_cursor_get(cur, &k, &v, MDB_NEXT)) == 0)
+		if (excl_value(&v, &e) == 0 && e.time < oldest)
+			oldest = e.time;
+	if (rc == MDB_NOTFOUND)
+		rc = mdb_cursor_get(cur, &k, &v, MDB_FIRST);
+	for (; rc == 0; rc = mdb_cursor_get(cur, &k, &v, MDB_NEXT))
+		if (excl_value(&v, &e) != 0 || e.time <= oldest + (now - oldest) / 2)
+			rc = mdb_cursor_del(cur, 0);
+	mdb_cursor_close(cur);
+	return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+int
+db_excl_put(struct db_txn *t, const struct store_ident *id, const unsigned char verifier[8],
+	    uint64_t now)
+{
+	unsigned char kb[IDENT_KEY];
+	struct excl e = {.time = now};
+	MDB_val k = ident_key(kb, id), v = {sizeof e, &e};
+	MDB_stat st;
+	int rc = mdb_stat(db_mdb(t), t->db->t[T_EXCL], &st);
+
+	memcpy(e.verifier, verifier, sizeof e.verifier);
+	if (rc == 0 && st.ms_entries >= STORE_EXCL_MAX)
+		rc = excl_thin(t, now);
+	if (rc == 0)
+		rc = mdb_put(db_mdb(t), t->db->t[T_EXCL], &k, &v, 0);
+	return db_errno(rc);
+}
+
+int
+db_excl_del(struct db_txn *t, const struct store_ident *id)
+{
+	unsigned char kb[IDENT_KEY];
+	MDB_val k = ident_key(kb, id);
+
+	return db_errno(mdb_del(db_mdb(t), t->db->t[T_EXCL], &k, NULL));
+}
+
 /* "host\0path\0"; its length, or 0 when it is too long. */
 static size_t
 mount_text(char *buf, size_t size, const char *host, const char *path)

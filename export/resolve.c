@@ -7,6 +7,7 @@
 #include "kernel.h"
 #include "khandle.h"
 #include "log.h"
+#include "resolve_int.h"
 #include "stat.h"
 #include "store.h"
 #include "walk.h"
@@ -37,14 +38,14 @@ put64(uint8_t *p, uint64_t v)
 		p[i] = (uint8_t)(v >> (56 - 8 * i));
 }
 
-static uint64_t
-serial_of(const struct handle *h)
+uint64_t
+resolve_serial_of(const struct handle *h)
 {
 	return h->kind == HANDLE_SERIAL ? get64(h->ident) : 0;
 }
 
-static void
-serial_handle(const struct export *ex, uint64_t serial, uint64_t subvolume, struct handle *out)
+void
+resolve_serial_handle(const struct export *ex, uint64_t serial, uint64_t subvolume, struct handle *out)
 {
 	memset(out, 0, sizeof *out);
 	out->kind = HANDLE_SERIAL;
@@ -104,10 +105,10 @@ resolve_open(const struct resolve *r, const struct export *ex, const struct hand
 		rc = ESTALE; /* another file system stands there now */
 	else if (h->kind == HANDLE_KERNEL)
 		rc = open_kernel(ex, h, fd);
-	else if (h->ilen >= 8 && serial_of(h) == 0)
+	else if (h->ilen >= 8 && resolve_serial_of(h) == 0)
 		rc = open_root(ex, fd);
 	else if (h->ilen >= 8 && r->store)
-		rc = walk_open(r, ex, serial_of(h), fd);
+		rc = walk_open(r, ex, resolve_serial_of(h), fd);
 	if (rc == ESTALE)
 		stat_inc(ST_STALE_HANDLES);
 	return rc;
@@ -139,8 +140,8 @@ name_kernel(const struct resolve *r, const struct export *ex, int fd, const stru
 	return 0;
 }
 
-static int
-fill_row(const struct export *ex, int fd, const struct stat *st, uint64_t parent, const char *name,
+int
+resolve_row(const struct export *ex, int fd, const struct stat *st, uint64_t parent, const char *name,
 	 size_t namelen, struct store_row *row, uint64_t *subvolume)
 {
 	if (namelen > STORE_NAME_MAX || memchr(name, '/', namelen) || memchr(name, '\0', namelen))
@@ -167,12 +168,12 @@ name_serial(const struct resolve *r, const struct export *ex, int fd, const stru
 		if (rc == 0 && ex->fs.btrfs)
 			rc = walk_ident(ex, fd, st, 0, "", 0, &id, &subvolume);
 	} else {
-		rc = fill_row(ex, fd, st, serial_of(dir), name, namelen, &row, &subvolume);
+		rc = resolve_row(ex, fd, st, resolve_serial_of(dir), name, namelen, &row, &subvolume);
 		if (rc == 0)
 			rc = store_issue(r->store, &row, 1);
 	}
 	if (rc == 0)
-		serial_handle(ex, row.serial, subvolume, out);
+		resolve_serial_handle(ex, row.serial, subvolume, out);
 	return rc;
 }
 
@@ -205,7 +206,7 @@ finish_group(const struct resolve *r, const struct export *ex, struct group *g, 
 	int rc = store_issue(r->store, g->rows, g->n);
 
 	for (size_t k = 0; rc == 0 && k < g->n; k++)
-		serial_handle(ex, g->rows[k].serial, g->subvolume[k], &out[g->index[k]]);
+		resolve_serial_handle(ex, g->rows[k].serial, g->subvolume[k], &out[g->index[k]]);
 	return rc;
 }
 
@@ -227,7 +228,7 @@ names_serial(const struct resolve *r, const struct export *ex, const struct hand
 			if (resolve_name(r, ex, fds[i], &st[i], dir, 0, names[i], len, true,
 					 &out[i]))
 				out[i].ilen = 0;
-		} else if (fill_row(ex, fds[i], &st[i], serial_of(dir), names[i], len, &g.rows[g.n],
+		} else if (resolve_row(ex, fds[i], &st[i], resolve_serial_of(dir), names[i], len, &g.rows[g.n],
 				    &g.subvolume[g.n]) == 0) {
 			g.index[g.n++] = i;
 		}
@@ -382,7 +383,7 @@ describe_place(const struct resolve *r, const struct export *ex, const struct ha
 	int rc = ENOENT;
 
 	if (r->store && h->kind == HANDLE_SERIAL)
-		rc = store_find(r->store, ex->ns, serial_of(h), &row);
+		rc = store_find(r->store, ex->ns, resolve_serial_of(h), &row);
 	else if (r->store && ino)
 		rc = store_noted(r->store, ex->fs.id, ino, &row);
 	if (rc)
@@ -413,10 +414,10 @@ resolve_describe(const struct resolve *r, const struct export_table *table, cons
 	}
 	describe_object(r, ex, &h, object, sizeof object, &ino);
 	if (h.kind == HANDLE_SERIAL)
-		snprintf(kind, sizeof kind, "serial %llu", (unsigned long long)serial_of(&h));
+		snprintf(kind, sizeof kind, "serial %llu", (unsigned long long)resolve_serial_of(&h));
 	else
 		snprintf(kind, sizeof kind, "kernel handle of type %#x", h.ktype);
-	if (h.kind == HANDLE_SERIAL && serial_of(&h) == 0)
+	if (h.kind == HANDLE_SERIAL && resolve_serial_of(&h) == 0)
 		snprintf(place, sizeof place, "its root");
 	else
 		describe_place(r, ex, &h, ino, place, sizeof place);

@@ -131,9 +131,9 @@ to_store_row(const struct db_row *r, unsigned link, struct store_row *out)
 	out->name[out->namelen] = '\0';
 }
 
-/* A read transaction; not on the other side of a fork. */
-static int
-begin(struct store *s, struct db_txn *t)
+/* Not on the other side of a fork. */
+int
+store_begin(struct store *s, struct db_txn *t)
 {
 	return getpid() == s->pid ? db_read(s->db, t) : EIO;
 }
@@ -146,7 +146,7 @@ all_known(struct store *s, struct store_row *rows, size_t n)
 	struct db_txn t;
 	bool known = true;
 
-	if (begin(s, &t))
+	if (store_begin(s, &t))
 		return false;
 	for (size_t i = 0; known && i < n; i++) {
 		known = db_ident_get(&t, &rows[i].id, &rows[i].serial) == 0 &&
@@ -208,7 +208,7 @@ store_known(struct store *s, const struct store_ident *id, uint64_t inst, uint64
 	struct db_txn t;
 	struct db_row row;
 	uint64_t sweeps = atomic_load(&s->sweeps);
-	int rc = begin(s, &t);
+	int rc = store_begin(s, &t);
 
 	if (rc)
 		return rc;
@@ -226,7 +226,7 @@ static int
 find(struct store *s, uint32_t fs_id, uint64_t serial, struct db_row *row)
 {
 	struct db_txn t;
-	int rc = begin(s, &t);
+	int rc = store_begin(s, &t);
 
 	if (rc)
 		return rc;
@@ -273,7 +273,7 @@ store_children(struct store *s, uint32_t fs_id, uint64_t parent,
 	int rc;
 
 	do {
-		rc = begin(s, &t);
+		rc = store_begin(s, &t);
 		if (rc)
 			return rc;
 		rc = db_children(&t, fs_id, parent, after, v, CHUNK, &n);
@@ -297,7 +297,7 @@ store_parents(struct store *s, uint32_t fs_id, int (*fn)(void *, uint64_t), void
 	int rc;
 
 	do {
-		rc = begin(s, &t);
+		rc = store_begin(s, &t);
 		if (rc)
 			return rc;
 		rc = db_parents(&t, fs_id, first, after, v, CHUNK, &n);
@@ -317,7 +317,7 @@ store_noted(struct store *s, uint32_t fs_id, uint64_t ino, struct store_row *out
 {
 	struct db_link l;
 	struct db_txn t;
-	int rc = begin(s, &t);
+	int rc = store_begin(s, &t);
 
 	if (rc)
 		return rc;
@@ -340,7 +340,7 @@ next_rows(struct store *s, struct db_row *rows, size_t max)
 {
 	struct db_txn t;
 	size_t n = 0;
-	int rc = begin(s, &t);
+	int rc = store_begin(s, &t);
 
 	if (rc)
 		return 0;
@@ -408,7 +408,7 @@ store_mounts(struct store *s, int (*fn)(void *, const char *, const char *), voi
 	int rc;
 
 	store_flush(s); /* what was answered before is in the list */
-	rc = begin(s, &t);
+	rc = store_begin(s, &t);
 	if (rc)
 		return rc;
 	rc = db_mounts(&t, fn, arg);

@@ -80,6 +80,33 @@ int store_children(struct store *, uint32_t fs_id, uint64_t parent,
 /* Serials of the directories in which something is remembered (0: the root); as store_children. */
 int store_parents(struct store *, uint32_t fs_id, int (*fn)(void *, uint64_t serial), void *arg);
 
+/*
+ * What somebody did to names through this server, in one commit; returns when it is on stable
+ * storage. MADE: a new object, whose identity may have been another's before (FUSE): it gets a
+ * serial of its own, in serial. MOVED: the object of this serial is now where (and, where places
+ * are identities, what) `now` says, and no longer where `was` says. UNLINKED: not there any more,
+ * but elsewhere. GONE: it was its last name; the serial is never found again. Serials without a row
+ * are passed over.
+ */
+enum store_step { STORE_MADE, STORE_MOVED, STORE_UNLINKED, STORE_GONE };
+struct store_change {
+	enum store_step step;
+	uint64_t serial;
+	struct store_row now; /* MADE, MOVED: all but the serial */
+	struct store_row was; /* MOVED, UNLINKED: parent and name */
+};
+int store_follow(struct store *, struct store_change *, size_t n);
+
+/*
+ * Verifiers of exclusive creation: which 8 bytes the client said that made this file. put returns
+ * when it is on stable storage; drop is queued, and costs a look only when there is none. Kept for
+ * STORE_EXCL_MAX files; of more, the older half is forgotten.
+ */
+#define STORE_EXCL_MAX 16384
+int store_excl_put(struct store *, const struct store_ident *, const unsigned char v[8]);
+int store_excl_get(struct store *, const struct store_ident *, unsigned char v[8]); /* ENOENT */
+void store_excl_drop(struct store *, const struct store_ident *);
+
 /* Names for kernel handles: queued, never waits, dropped (counted) when the queue is full. */
 void store_note(struct store *, uint32_t fs_id, uint64_t ino, uint64_t parent_ino, const char *name,
 		size_t namelen);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #ifndef STORE_INT_H
 #define STORE_INT_H
-/* What store.c (opening, reading, sweeping) and writer.c (the queue and its thread) share. */
+/* What store.c (opening, reading, sweeping), writer.c (the queue and its thread) and change.c (what
+ * became of names) share. */
 #include "db.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,11 +10,14 @@
 #define RECENT 4096 /* notes remembered as already queued */
 
 /* Somebody waits for these: on the waiter's stack. */
-enum req_kind { REQ_ISSUE, REQ_DELETE, REQ_FLUSH };
+enum req_kind { REQ_ISSUE, REQ_DELETE, REQ_FLUSH, REQ_FOLLOW, REQ_EXCL };
 struct req {
 	enum req_kind kind;
-	struct store_row *rows; /* ISSUE */
-	struct db_row *dead;	/* DELETE: rows; removed ones are counted in gone */
+	struct store_row *rows;	      /* ISSUE */
+	struct db_row *dead;	      /* DELETE: rows; removed ones are counted in gone */
+	struct store_change *changes; /* FOLLOW */
+	const struct store_ident *id; /* EXCL */
+	const unsigned char *verifier;
 	size_t n, gone;
 	int err;
 	bool done;
@@ -21,7 +25,7 @@ struct req {
 };
 
 /* Nobody waits for these: on the heap. */
-enum item_kind { ITEM_NOTE, ITEM_MOUNT, ITEM_UNMOUNT };
+enum item_kind { ITEM_NOTE, ITEM_MOUNT, ITEM_UNMOUNT, ITEM_EXCL_DROP };
 struct item {
 	enum item_kind kind;
 	uint32_t fs_id;
@@ -29,7 +33,7 @@ struct item {
 	size_t len;    /* of text, all of it */
 	bool has_path; /* UNMOUNT */
 	struct item *next;
-	char text[]; /* NOTE: the name; else "host\0path\0" */
+	char text[]; /* NOTE: the name; EXCL_DROP: a struct store_ident; else "host\0path\0" */
 };
 
 /* A row that a sweep is about to remove, unless it is issued again meanwhile. */
@@ -71,6 +75,18 @@ int writer_start(struct store *);
 void writer_stop(struct store *);
 /* Queues a request and waits until it is committed; its error. */
 int writer_wait(struct store *, struct req *);
+/* Queues an item (of writer_item) for which nobody waits; dropped and counted when too much is
+ * waiting. */
+struct item *writer_item(enum item_kind, size_t len);
+void writer_push(struct store *, struct item *);
+/* In a transaction of the writing thread: the serial of an object, as store_issue. */
+int writer_issue(struct store *, struct db_txn *, struct store_row *, bool *dirty);
+/* And one step of store_follow. */
+int change_apply(struct store *, struct db_txn *, struct store_change *, bool *dirty);
+/* A read transaction of any thread's. */
+int store_begin(struct store *, struct db_txn *);
+/* The new (parent, name) first, then the former ones as far as there is room. */
+void row_add_link(struct db_row *, const struct store_row *);
 /* Is this (parent, name) among the row's? */
 bool row_has_link(const struct db_row *, const struct store_row *);
 /* Keeps a sweep from removing a row that has just been issued; false when it is too late. The

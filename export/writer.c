@@ -46,9 +46,8 @@ row_has_link(const struct db_row *r, const struct store_row *want)
 	return false;
 }
 
-/* The new (parent, name) first, then the former ones as far as there is room. */
-static void
-add_link(struct db_row *r, const struct store_row *row)
+void
+row_add_link(struct db_row *r, const struct store_row *row)
 {
 	if (r->nlinks == DB_LINKS)
 		r->nlinks--;
@@ -68,8 +67,8 @@ same_object(const struct db_row *old, const struct store_row *row)
 	return old->inst == row->inst || row_has_link(old, row);
 }
 
-static int
-issue_row(struct store *s, struct db_txn *t, struct store_row *row, bool *dirty)
+int
+writer_issue(struct store *s, struct db_txn *t, struct store_row *row, bool *dirty)
 {
 	struct db_row new, old;
 	uint64_t serial;
@@ -87,7 +86,7 @@ issue_row(struct store *s, struct db_txn *t, struct store_row *row, bool *dirty)
 		new = old;
 		new.inst = row->inst;
 		if (!row_has_link(&old, row))
-			add_link(&new, row);
+			row_add_link(&new, row);
 		*dirty = true;
 		return db_row_put(t, &new, &old);
 	}
@@ -95,7 +94,7 @@ issue_row(struct store *s, struct db_txn *t, struct store_row *row, bool *dirty)
 	new.id = row->id;
 	new.inst = row->inst;
 	new.serial = row->serial = s->next_serial++;
-	add_link(&new, row);
+	row_add_link(&new, row);
 	*dirty = true;
 	rc = db_row_put(t, &new, NULL);
 	return rc ? rc : db_serial_put(t, new.serial);
@@ -149,12 +148,19 @@ apply_req(struct store *s, struct db_txn *t, struct req *r, bool *dirty)
 	switch (r->kind) {
 	case REQ_ISSUE:
 		for (size_t i = 0; rc == 0 && i < r->n; i++)
-			rc = issue_row(s, t, &r->rows[i], dirty);
+			rc = writer_issue(s, t, &r->rows[i], dirty);
 		return rc;
 	case REQ_DELETE:
 		return delete_rows(s, t, r, dirty);
 	case REQ_FLUSH:
 		return 0;
+	case REQ_FOLLOW:
+		for (size_t i = 0; rc == 0 && i < r->n; i++)
+			rc = change_apply(s, t, &r->changes[i], dirty);
+		return rc;
+	case REQ_EXCL:
+		*dirty = true;
+		return db_excl_put(t, r->id, r->verifier, (uint64_t)time(NULL));
 	}
 	return EINVAL;
 }
@@ -176,6 +182,7 @@ static int
 apply_item(struct db_txn *t, const struct item *i, bool *dirty)
 {
 	const char *path = i->text + strnlen(i->text, i->len) + 1;
+	struct store_ident id;
 	int rc;
 
 	switch (i->kind) {
@@ -186,6 +193,10 @@ apply_item(struct db_txn *t, const struct item *i, bool *dirty)
 		break;
 	case ITEM_UNMOUNT:
 		rc = db_mount_del(t, i->text, i->has_path ? path : NULL);
+		break;
+	case ITEM_EXCL_DROP:
+		memcpy(&id, i->text, sizeof id);
+		rc = db_excl_del(t, &id);
 		break;
 	default:
 		return EINVAL;
@@ -363,8 +374,8 @@ push_item(struct store *s, struct item *i)
 	return true;
 }
 
-static struct item *
-new_item(enum item_kind kind, size_t len)
+struct item *
+writer_item(enum item_kind kind, size_t len)
 {
 	struct item *i = calloc(1, sizeof *i + len + 2);
 
@@ -373,6 +384,15 @@ new_item(enum item_kind kind, size_t len)
 		i->len = len;
 	}
 	return i;
+}
+
+void
+writer_push(struct store *s, struct item *i)
+{
+	if (i && push_item(s, i))
+		return;
+	free(i);
+	stat_inc(ST_STORE_DROPPED);
 }
 
 static uint64_t
@@ -404,7 +424,7 @@ store_note(struct store *s, uint32_t fs_id, uint64_t ino, uint64_t parent_ino, c
 	seen = &s->recent[h % RECENT];
 	if (atomic_load_explicit(seen, memory_order_relaxed) == h)
 		return;
-	i = new_item(ITEM_NOTE, namelen);
+	i = writer_item(ITEM_NOTE, namelen);
 	if (i) {
 		i->fs_id = fs_id;
 		i->ino = ino;
@@ -424,18 +444,15 @@ push_mount(struct store *s, enum item_kind kind, const char *host, const char *p
 {
 	size_t h = strlen(host) + 1;
 	size_t p = path ? strlen(path) + 1 : 0;
-	struct item *i = new_item(kind, h + p);
+	struct item *i = writer_item(kind, h + p);
 
 	if (i) {
 		memcpy(i->text, host, h);
 		if (path)
 			memcpy(i->text + h, path, p);
 		i->has_path = path != NULL;
-		if (push_item(s, i))
-			return;
-		free(i);
 	}
-	stat_inc(ST_STORE_DROPPED);
+	writer_push(s, i);
 }
 
 void

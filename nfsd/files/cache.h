@@ -17,6 +17,7 @@ struct files {
 	struct shard shard[SHARDS];
 	const struct resolve *resolve;
 	struct names *names;
+	struct sync *sync;
 	int procfd;		   /* /proc/self/fd */
 	size_t max, count, births; /* count: linked objects; count and births atomic */
 

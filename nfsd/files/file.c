@@ -10,8 +10,8 @@
  * lock can raise a count from 1, so an object with one reference may be unlinked under it. When the
  * last reference goes the object is buried (grave.c).
  *
- * Honest limit: the cap is soft. What is in use is never evicted, and a search for a victim looks
- * at a bounded number of objects.
+ * Honest limit: the cap is soft. What is in use or pinned is never evicted, and a search for a
+ * victim looks at a bounded number of objects.
  */
 #include "cache.h"
 #include "log.h"
@@ -118,7 +118,7 @@ shard_victim(struct files *f, struct shard *s)
 		struct obj *o = s->hand;
 
 		s->hand = o->cnext;
-		if (__atomic_load_n(&o->refs, __ATOMIC_ACQUIRE) > 1)
+		if (__atomic_load_n(&o->refs, __ATOMIC_ACQUIRE) > 1 || sync_is_pinned(o))
 			continue;
 		if (!o->used) {
 			shard_unlink(f, s, o);
@@ -163,6 +163,18 @@ obj_put(struct files *f, struct obj *o)
 		grave_put(f, o);
 }
 
+/* Who wants it alone must not wait for ever behind those who share it. */
+static void
+change_init(pthread_rwlock_t *l)
+{
+	pthread_rwlockattr_t a;
+
+	pthread_rwlockattr_init(&a);
+	pthread_rwlockattr_setkind_np(&a, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(l, &a);
+	pthread_rwlockattr_destroy(&a);
+}
+
 /* Owns fd when it succeeds. */
 static struct obj *
 make(struct files *f, struct export *ex, const nfs_fh3 *fh, const struct handle *id, int fd,
@@ -172,12 +184,13 @@ make(struct files *f, struct export *ex, const nfs_fh3 *fh, const struct handle 
 
 	if (!o)
 		return NULL;
+	change_init(&o->change);
 	pthread_mutex_init(&o->lock, NULL);
 	o->fh = *fh;
 	o->id = *id;
 	o->ex = export_ref(ex);
 	o->fd = fd;
-	o->rfd = -1;
+	o->rfd = o->wfd = -1;
 	o->type = st->st_mode & S_IFMT;
 	o->ino = st->st_ino;
 	o->birth = __atomic_add_fetch(&f->births, 1, __ATOMIC_RELAXED);
@@ -236,21 +249,15 @@ enter(struct files *f, struct obj *o)
 	return o;
 }
 
-static bool
-out_of_descriptors(int error)
-{
-	return error == EMFILE || error == ENFILE;
-}
-
 static int
 open_handle(struct files *f, struct export *ex, const struct handle *id, int *fd, struct stat *st)
 {
-	int error = resolve_open(f->resolve, ex, id, fd);
+	unsigned tries = 0;
+	int error;
 
-	if (out_of_descriptors(error)) {
-		files_relieve(f);
+	do
 		error = resolve_open(f->resolve, ex, id, fd);
-	}
+	while (files_retry(f, error, &tries));
 	if (!error && fstat(*fd, st) != 0) {
 		error = errno;
 		close(*fd);
@@ -284,6 +291,15 @@ obj_get(struct files *f, struct export *ex, const nfs_fh3 *fh, const struct hand
 	}
 	*out = enter(f, o);
 	return 0;
+}
+
+struct obj *
+obj_cached(struct files *f, struct export *ex, const struct handle *id)
+{
+	nfs_fh3 fh;
+
+	handle_seal(f->resolve->key, id, &fh);
+	return find(f, ex, &fh);
 }
 
 int
@@ -347,8 +363,6 @@ files_drop(struct files *f, const struct export *ex)
 		}
 }
 
-/* ---- descriptors ---- */
-
 void
 files_relieve(struct files *f)
 {
@@ -356,49 +370,9 @@ files_relieve(struct files *f)
 
 	while (n < RELIEF && evict(f, n))
 		n++;
+	if (n == 0)
+		files_settle(f, 0);
 	grave_close(f);
-}
-
-int
-files_reopen(struct files *f, int fd, int flags)
-{
-	char name[16];
-
-	snprintf(name, sizeof name, "%d", fd);
-	flags |= O_CLOEXEC | O_NONBLOCK;
-	int r = openat(f->procfd, name, flags);
-	if (r < 0 && out_of_descriptors(errno)) {
-		files_relieve(f);
-		r = openat(f->procfd, name, flags);
-	}
-	return r;
-}
-
-int
-obj_reader(struct files *f, struct obj *o, bool may_sleep, int *fd)
-{
-	int none = -1;
-
-	*fd = __atomic_load_n(&o->rfd, __ATOMIC_ACQUIRE);
-	if (*fd >= 0)
-		return 0;
-	if (!S_ISREG(o->type))
-		return S_ISDIR(o->type) ? EISDIR : EINVAL;
-	if (!may_sleep)
-		return ESLEEP;
-	*fd = files_reopen(f, o->fd, O_RDONLY);
-	if (*fd < 0)
-		return errno;
-	/* a loop's splice must not start readahead; where only workers read, the kernel's is good
-	 */
-	if (o->ex->fs.local)
-		posix_fadvise(*fd, 0, 0, POSIX_FADV_RANDOM);
-	if (!__atomic_compare_exchange_n(&o->rfd, &none, *fd, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_ACQUIRE)) {
-		close(*fd);
-		*fd = none;
-	}
-	return 0;
 }
 
 /* ---- begin and end ---- */
@@ -447,10 +421,11 @@ files_new(const struct resolve *r, const struct ident *id, size_t max_objs)
 	(void)id; /* descriptors are opened as the server, which is how a thread rests */
 	f->max = max_objs ? max_objs : default_max();
 	f->names = names_new(NAME_SLOTS);
+	f->sync = sync_new();
 	f->procfd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (f->procfd < 0)
 		log_error("cannot open /proc/self/fd: %s; mount /proc", strerror(errno));
-	if (!shards_make(f) || f->procfd < 0 || !f->names || (errno = grave_begin(f)) != 0) {
+	if (!shards_make(f) || f->procfd < 0 || !f->names || !f->sync || (errno = grave_begin(f)) != 0) {
 		int error = errno;
 
 		files_free(f);
@@ -471,6 +446,7 @@ files_free(struct files *f)
 	for (size_t i = 0; i < SHARDS; i++)
 		free(f->shard[i].bucket);
 	names_free(f->names);
+	sync_free(f->sync);
 	if (f->procfd >= 0)
 		close(f->procfd);
 	free(f);
@@ -480,6 +456,18 @@ struct names *
 files_names(struct files *f)
 {
 	return f->names;
+}
+
+int
+files_proc(const struct files *f)
+{
+	return f->procfd;
+}
+
+struct sync *
+files_sync(const struct files *f)
+{
+	return f->sync;
 }
 
 void

@@ -6,14 +6,17 @@
  * one short mutex per shard, CLOCK eviction of objects nobody holds, capped well under
  * RLIMIT_NOFILE. Eviction costs time, never validity. An obj's descriptors are opened as the server
  * and shared; they close when the last reference goes, on a thread of the cache's own (closing the
- * last descriptor of a removed file can take long).
+ * last descriptor of a removed file can take long). An object that was changed by somebody who did
+ * not wait for the disk is pinned until it is synced (sync.h): its descriptor is the one that will
+ * hear of a failed write-back.
  *
- * Locks, in the order they are taken: shard->lock, obj->lock. Neither is held over a system call
- * that may sleep.
+ * Locks, in the order they are taken: obj->change (two objects: the lower address first),
+ * shard->lock, obj->lock. Only the first is held over system calls that may sleep.
  */
 #include "cred.h"
 #include "export.h"
 #include "resolve.h"
+#include "sync.h"
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,12 +47,14 @@ struct ahead {
 };
 
 struct obj {
-	pthread_mutex_t lock; /* perms */
+	pthread_rwlock_t change; /* alone: a change that must see no other; shared: any change */
+	pthread_mutex_t lock;	 /* perms */
 	nfs_fh3 fh;	      /* the key: the whole sealed handle */
 	struct handle id;     /* parsed */
 	struct export *ex;    /* referenced */
 	int fd;		      /* O_PATH */
 	int rfd;	      /* O_RDONLY for READ, -1 until first used; atomic */
+	int wfd;	      /* O_WRONLY of a file, O_RDONLY of a directory (to sync it); atomic */
 	mode_t type;	      /* S_IFMT bits */
 	uint64_t ino;
 	uint64_t birth; /* unlike any other obj's of this process: names remembered in it */
@@ -60,6 +65,7 @@ struct obj {
 	bool nosplice;	/* splice refused this file: READ copies; atomic */
 	unsigned cold;	/* pool reads outstanding; while > 0 loops do not trust residency; atomic */
 	struct ahead ra;
+	struct flush flush;
 	/* cache's own */
 	unsigned refs; /* atomic; the cache holds one while linked */
 	bool linked, used;
@@ -97,6 +103,14 @@ void files_drop(struct files *, const struct export *);
  * is no regular file; EAGAIN while somebody holds a lease on it (fcntl(2)). */
 int obj_reader(struct files *, struct obj *, bool may_sleep, int *fd);
 
+/*
+ * The descriptor through which a regular file is written, or a directory synced; as obj_reader.
+ * Opened as the server, whatever the mode: an ordinary user who owns the file but may not write it
+ * gives himself the right for a moment. May sleep; not under obj->change. EACCES also for a file
+ * that is being executed, EPERM for an immutable one, EROFS, EINVAL for what is neither.
+ */
+int obj_writer(struct files *, struct obj *, int *fd);
+
 /* The sender found that this file cannot be spliced (EINVAL): READ copies it from now on. */
 static inline void
 obj_refuse_splice(struct obj *o)
@@ -106,9 +120,24 @@ obj_refuse_splice(struct obj *o)
 
 /* ---- for this box ---- */
 
-/* Opens what an O_PATH descriptor names, with O_CLOEXEC | O_NONBLOCK and flags; a descriptor of the
- * caller's, or -1 with errno. May sleep. Out of descriptors, idle objects make room once. */
+/* Opens what a descriptor names, with O_CLOEXEC | O_NONBLOCK and flags; a descriptor of the
+ * caller's, or -1 with errno. May sleep. Out of descriptors, as files_retry says. */
 int files_reopen(struct files *, int fd, int flags);
+/* Is it worth trying again after this error? Out of descriptors: room is made and, from the second
+ * time on, waited for, a second in all. *tries begins at 0. Sleeps. */
+bool files_retry(struct files *, int error, unsigned *tries);
+/* The cached object of a handle, referenced; NULL: it is not in the cache. */
+struct obj *obj_cached(struct files *, struct export *, const struct handle *);
+/* A new file's descriptors, open for writing, and for reading (or -1), become the object's, or are
+ * closed where it has its own. */
+void obj_keep(struct obj *, int wfd, int rfd);
+/* /proc/self/fd, for calls that take a path. */
+int files_proc(const struct files *);
+struct sync *files_sync(const struct files *);
+/* Idle objects: what is pinned for min_age seconds and more is synced, descriptors for writing that
+ * need not stay open are closed (a file that is open for writing cannot be executed). The cache's
+ * thread does it every few seconds. Sleeps. */
+void files_settle(struct files *, int min_age);
 /* Makes room after EMFILE or ENFILE: evicts idle objects and closes them. May sleep. */
 void files_relieve(struct files *);
 /* Closes what was evicted, if the cache's thread has fallen far behind: for workers, before they

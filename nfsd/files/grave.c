@@ -4,7 +4,10 @@
  * thread closes its descriptors: the last close of a removed file frees its blocks and may take
  * seconds, which a loop has not got.
  *
- * That thread also looks, every few seconds, at the objects of local file systems for those that
+ * Before a descriptor through which was written closes, it is asked for what may have gone wrong.
+ *
+ * That thread also syncs what clients wrote and never committed, closes descriptors for writing that
+ * nobody uses, and looks, every few seconds, at the objects of local file systems for those that
  * have lost their last name: as long as a descriptor is open their space is not free.
  *
  * Honest limit: on file systems that are not local a close may hang in the file system's server,
@@ -18,26 +21,30 @@
 
 #define SWEEP_SECONDS 5
 #define SWEEP_GROUP 64
+#define SETTLE_SECONDS 30 /* about when the kernel writes back by itself */
 #define BEHIND 128 /* objects waiting for the thread, before others help */
 
 static void
-destroy(struct obj *o)
+destroy(struct files *f, struct obj *o)
 {
+	if (o->wfd >= 0)
+		sync_last(f->sync, o, o->wfd);
 	if (o->rfd >= 0)
 		close(o->rfd);
 	close(o->fd);
 	export_put(o->ex);
+	pthread_rwlock_destroy(&o->change);
 	pthread_mutex_destroy(&o->lock);
 	free(o);
 }
 
 static void
-destroy_list(struct obj *o)
+destroy_list(struct files *f, struct obj *o)
 {
 	while (o) {
 		struct obj *next = o->hnext;
 
-		destroy(o);
+		destroy(f, o);
 		o = next;
 	}
 }
@@ -69,7 +76,7 @@ grave_put(struct files *f, struct obj *o)
 void
 grave_close(struct files *f)
 {
-	destroy_list(take_dead(f));
+	destroy_list(f, take_dead(f));
 }
 
 void
@@ -119,6 +126,60 @@ files_sweep(struct files *f)
 		}
 }
 
+/* Takes the descriptor for writing from an object that nobody uses; -1: it must stay. The shard's
+ * lock is held: nobody can begin to use it. */
+static int
+take_writer(struct obj *o)
+{
+	int fd = o->wfd;
+
+	if (fd < 0 || __atomic_load_n(&o->refs, __ATOMIC_ACQUIRE) > 1 || sync_is_pinned(o))
+		return -1;
+	o->wfd = -1;
+	return fd;
+}
+
+/* One bucket: closes what can be closed; an object that must be synced first is returned,
+ * referenced. */
+static struct obj *
+settle_bucket(struct files *f, struct shard *s, size_t b, int64_t before)
+{
+	struct obj *pinned = NULL;
+	int fd[SWEEP_GROUP];
+	size_t n = 0;
+
+	pthread_mutex_lock(&s->lock);
+	for (struct obj *o = s->bucket[b]; o && n < SWEEP_GROUP; o = o->hnext) {
+		if (sync_is_pinned(o) && sync_since(o) <= before && !pinned)
+			pinned = obj_ref(o);
+		else if ((fd[n] = take_writer(o)) >= 0)
+			n++;
+	}
+	pthread_mutex_unlock(&s->lock);
+	while (n)
+		sync_close(f->sync, fd[--n]);
+	return pinned;
+}
+
+void
+files_settle(struct files *f, int min_age)
+{
+	int64_t before = sync_clock() - min_age;
+
+	for (size_t i = 0; i < SHARDS; i++)
+		for (size_t b = 0; b <= f->shard[i].mask; b++) {
+			struct obj *o;
+
+			if (!f->shard[i].bucket[b]) /* a glance, without the lock: next time */
+				continue;
+			int error = 0;
+			while (!error && (o = settle_bucket(f, &f->shard[i], b, before))) {
+				error = sync_flush(f->sync, o, o->wfd, true);
+				obj_put(f, o);
+			}
+		}
+}
+
 static struct timespec
 after(int seconds)
 {
@@ -147,6 +208,7 @@ undertake(void *arg)
 		grave_close(f);
 		struct timespec now = after(0);
 		if (!stop && now.tv_sec >= next.tv_sec) {
+			files_settle(f, SETTLE_SECONDS);
 			files_sweep(f);
 			next = after(SWEEP_SECONDS);
 		}
@@ -184,5 +246,5 @@ grave_end(struct files *f)
 	pthread_cond_signal(&f->dead_more);
 	pthread_mutex_unlock(&f->dead_lock);
 	pthread_join(f->undertaker, NULL);
-	destroy_list(take_dead(f));
+	destroy_list(f, take_dead(f));
 }
