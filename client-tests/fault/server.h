@@ -88,6 +88,7 @@ long srv_rss_kib(struct srv *); /* anonymous and file pages, as VmRSS */
 long srv_anon_kib(struct srv *);
 unsigned srv_fds(struct srv *);
 double srv_cpu(struct srv *); /* seconds it has run, user and system */
+bool srv_idle(struct srv *);  /* all its threads wait for something to do, not for a disk */
 
 /* ---- waiting for a fact ---- */
 double now_s(void); /* CLOCK_MONOTONIC */

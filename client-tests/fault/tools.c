@@ -240,3 +240,29 @@ srv_cpu(struct srv *s)
 			       &user, &system) == 2);
 	return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
 }
+
+bool
+srv_idle(struct srv *s)
+{
+	char path[300], text[256];
+	bool idle = true;
+
+	snprintf(path, sizeof path, "/proc/%d/task", s->pid);
+	DIR *d = opendir(path);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(d);
+	for (struct dirent *e; (e = readdir(d));) {
+		if (*e->d_name == '.')
+			continue;
+		snprintf(path, sizeof path, "/proc/%d/task/%s/stat", s->pid, e->d_name);
+		FILE *f = fopen(path, "re");
+		size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+
+		text[n] = '\0';
+		if (f)
+			fclose(f);
+		const char *rest = strrchr(text, ')');
+		idle = idle && (!rest || rest[2] == 'S');
+	}
+	closedir(d);
+	return idle;
+}
