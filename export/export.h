@@ -2,9 +2,14 @@
 #ifndef EXPORT_H
 #define EXPORT_H
 /*
- * What is served: an immutable snapshot of exports, made once, swapped whole (later), counted by
- * reference. A call takes a reference to the table when it begins and drops it when it ends; an
- * object in the cache keeps its export.
+ * What is served, and to whom: a snapshot made once, swapped whole, counted by reference. A call
+ * takes a reference to the table when it begins and drops it when it ends; an object in the cache
+ * keeps its export.
+ *
+ *	struct export	a directory and its file system; nothing of who may use it. The next table
+ *			takes over those that have not changed, so that descriptors stay open
+ *	struct rules	who may use it, and how; a new one in each table
+ *	table		the two side by side, found by id (hash) and by path (sorted)
  */
 #include "cred.h"
 #include "handle.h"
@@ -15,6 +20,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+struct resolver; /* resolver.h */
 struct store;
 struct walk; /* walk.h */
 
@@ -23,6 +29,10 @@ enum squash { SQUASH_ROOT, SQUASH_NONE, SQUASH_ALL };
 
 struct export_opts {
 	bool rw, secure, async, nordirplus;
+	bool no_acl, nohide, crossmnt;
+	uint8_t sec;   /* flavors that sec= named, 1 << place in sys, none, krb5, krb5i, krb5p */
+	bool no_sys;   /* it named some, but not sys: no caller of ours may come in */
+	bool tls_only; /* xprtsec= without none: the same */
 	enum squash squash;
 	uid_t anonuid;
 	gid_t anongid;
@@ -32,13 +42,45 @@ struct export_opts {
 	uint8_t fsid[16];
 };
 
+/* Where something was written: sources.v[src], or on the command line (0). */
+struct origin {
+	unsigned line, col;
+	unsigned src;
+};
+struct sources {
+	unsigned refs; /* atomic */
+	size_t n;
+	char **v; /* names; v[0] is the command line */
+};
+
+/* In order of precedence. */
+enum client_kind {
+	CLIENT_HOST,
+	CLIENT_SUBNET,
+	CLIENT_WILDCARD,
+	CLIENT_NETGROUP,
+	CLIENT_EVERYONE,
+	CLIENT_GSS, /* matches nobody */
+};
+
 /* One rule: who, and what they get. Addresses are IPv6; IPv4 is kept v4-mapped, prefix counted in
  * 128 bits. */
 struct export_client {
-	bool everyone;
+	enum client_kind kind;
+	bool named; /* CLIENT_HOST: by name, whose addresses the resolver knows */
 	struct in6_addr addr, mask;
 	struct export_opts opts;
 	char *text; /* as written */
+	struct origin at;
+};
+
+/* The rules of one export in one table. */
+struct rules {
+	unsigned refs; /* atomic */
+	size_t n;
+	struct export_client *v;
+	unsigned kinds;	 /* 1 << kind of each */
+	struct origin at; /* of the path */
 };
 
 /* A served file system, seen through a descriptor that confines it. */
@@ -77,22 +119,47 @@ struct export
 	struct walk *walk; /* what serial walks remember */
 	struct fs fs;
 	nfs_fh3 root; /* sealed handle of the root */
-	struct export_client *clients;
-	size_t nclients;
-	unsigned refs; /* atomic */
+	bool rw;      /* some client may write: its mount is not read-only */
+	struct export_opts opts; /* under which it was made: fsid= and mountpoint matter */
+	unsigned refs;		 /* atomic */
 };
 
+/* What is exported, but not there now: no such path, or nothing mounted where something should be. */
+struct absent {
+	char *path;
+	char *why;
+	bool missing; /* there is no such path */
+	struct rules *rules;
+};
+
+struct path_key; /* index.c */
+
+#define EXPORTS_MAX (1u << 18) /* so that places in a table fit a word: see struct peer in call.h */
+#define RULES_MAX (1u << 18)
+#define TABLE_GEN_MAX ((1u << 28) - 1)
+
 struct export_table {
-	struct export **v; /* sorted by path */
+	struct export **v;    /* sorted by path */
+	struct rules **rules; /* of each */
 	size_t n;
+	struct absent *absent;
+	size_t nabsent;
+	struct sources *sources;
+	struct resolver *who; /* what knows names; not the table's; NULL: names match nobody */
+	uint32_t gen; /* of decisions made under it: another one when the table is swapped in, and
+			 when names have changed; atomic; 0: decisions are not to be remembered */
 	unsigned refs; /* atomic */
+	/* indexes (index.c) */
+	uint32_t *slots; /* open hash of ids: place in v plus 1 */
+	uint32_t mask;
+	struct path_key *paths;
+	size_t npaths;
 };
 
 struct export_spec { /* what somebody wrote: one DIR, options, clients */
 	const char *path;
 	const char *options; /* exports(5) option list, or NULL */
-	const char
-	    *clients; /* comma list: addr, addr/len, addr/mask, [v6], *; or NULL for loopback */
+	const char *clients; /* comma list of clients; or NULL for loopback */
 };
 
 struct export_env { /* what making exports needs */
@@ -105,7 +172,8 @@ struct export_env { /* what making exports needs */
 /*
  * Makes a table. Opens each root (following symbolic links in the path), clones its mount where the
  * kernel allows, finds ids. Every error of every spec is appended to err (one line each, naming
- * path and remedy), not only the first; NULL on any. The caller owns one reference.
+ * path and remedy), not only the first; NULL on any. The caller owns one reference. Exports files
+ * and changes: plan.h, table.h.
  */
 struct export_table *export_table_make(const struct export_env *, const struct export_spec *,
 				       size_t n, char *err, size_t errlen);
@@ -113,24 +181,42 @@ struct export_table *export_table_ref(struct export_table *);
 void export_table_put(struct export_table *);
 struct export *export_ref(struct export *);
 void export_put(struct export *);
+struct rules *rules_ref(struct rules *);
+void rules_put(struct rules *);
+struct sources *sources_ref(struct sources *);
+void sources_put(struct sources *);
 
 /* By id in a handle; NULL when there is none (NFS3ERR_STALE). No reference is taken. */
 struct export *export_by_id(const struct export_table *, uint32_t id);
+/* Its place in v and rules; t->n when the table has no such export. */
+size_t export_index(const struct export_table *, const struct export *);
 /* The export whose path is the longest whole-component prefix of path; *rest points at what follows
  * ("" for the root), without a slash in front. Slashes may repeat. NULL: none, or the path is not
- * absolute or has a ".." in it. No reference is taken. */
+ * absolute or has a ".." in it; or the longest one is absent. No reference is taken. */
 struct export *export_by_path(const struct export_table *, const char *path, const char **rest);
-/* The rule for a peer (v4-mapped addresses are unmapped first): host before subnet before everyone,
- * then file order. NULL: none. */
-const struct export_client *export_match(const struct export *, const struct sockaddr *peer);
+/* Where export_by_path() says NULL: the absent export that would serve the path; NULL: none. */
+const struct absent *export_absent(const struct export_table *, const char *path);
+
+/*
+ * The rule for a peer (v4-mapped addresses are unmapped first): by kind, whatever the order (host,
+ * subnet, wildcard, netgroup, everyone), then the first. 0; EACCES: none; EAGAIN: it depends on a
+ * name that is being looked up. Never waits.
+ */
+int rules_match(const struct rules *, struct resolver *, const struct sockaddr *peer,
+		const struct export_client **);
+/* Does this one rule meet the peer? An enum answer of resolver.h. */
+int rule_meets(const struct export_client *, struct resolver *, const struct sockaddr *peer);
+/* The same as rules_match() for an export of a table; NULL: none, or not known yet. */
+const struct export_client *export_match(const struct export_table *, const struct export *,
+					 const struct sockaddr *peer);
 
 /* exports(5) defaults: ro,secure,sync,root_squash,anonuid=65534,anongid=65534. */
 void export_opts_default(struct export_opts *o);
-/* Parses a comma list of options over *o; 0 or EINVAL with "what: why" in err. What is accepted
- * without effect is said in the log. */
+/* Parses a comma list of options into *o; 0 or EINVAL with "what: why", a line for each error, in
+ * err. */
 int export_parse_opts(const char *text, struct export_opts *o, char *err, size_t errlen);
-/* One client: an address, a subnet or "*". Sets addr, mask, everyone and text (the caller frees
- * it); opts is left alone. */
+/* One client of any kind. Sets kind, named, addr, mask and text (the caller frees it); opts is left
+ * alone. */
 int export_parse_client(const char *text, struct export_client *c, char *err, size_t errlen);
 
 /* Turns the caller's claim into the credential under which the file system is asked (root_squash

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The words of exports(5): option lists and clients. Strict: what is not understood is an error,
- * because a typing mistake must not change who gets in. Options that a server of this kind can
- * ignore without serving more than was asked for are accepted.
+ * The options of exports(5). Strict: what is not understood is an error, because a typing mistake
+ * must not change who gets in. Options of other versions of NFS are accepted; where they would
+ * serve more than this server does, that is said.
+ *
+ * Of the flavors that sec= can name, this server has AUTH_SYS. Flags that stand behind a sec= are
+ * for its flavors alone, so two sets are kept: that of the entry, and that of AUTH_SYS once it was
+ * named. A rule whose lists name only other flavors lets nobody in here (export_opts.no_sys): to
+ * serve its clients with AUTH_SYS all the same would be less than its owner asked for.
  */
-#include "export.h"
-#include "log.h"
-#include "say.h"
-#include <arpa/inet.h>
+#include "parse.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -22,99 +24,148 @@ export_opts_default(struct export_opts *o)
 	    .secure = true, .squash = SQUASH_ROOT, .anonuid = ANON, .anongid = ANON};
 }
 
-enum act {
-	DO_RO,
-	DO_RW,
-	DO_SECURE,
-	DO_INSECURE,
-	DO_SYNC,
-	DO_ASYNC,
-	DO_NORDIRPLUS,
-	DO_MOUNTPOINT,
-	DO_ROOT_SQUASH,
-	DO_NO_ROOT_SQUASH,
-	DO_ALL_SQUASH,
-	DO_NO_ALL_SQUASH,
-	DO_ANONUID,
-	DO_ANONGID,
-	DO_FSID,
-	DO_SEC,
-	DO_XPRTSEC,
-	DO_NOTHING, /* means nothing here, or is so anyway */
-	DO_WARN,    /* would serve more than we do */
-};
-enum value { NO_VALUE, NEEDS_VALUE };
+void
+optparse_init(struct optparse *p)
+{
+	*p = (struct optparse){.entry = {.secure = true, .root_squash = true}};
+	export_opts_default(&p->o);
+}
 
-/* A row per option. */
-static const struct option {
-	const char *name;
-	enum act act;
-	enum value value;
-} options[] = {
-    {"ro", DO_RO, NO_VALUE},
-    {"rw", DO_RW, NO_VALUE},
-    {"secure", DO_SECURE, NO_VALUE},
-    {"insecure", DO_INSECURE, NO_VALUE},
-    {"sync", DO_SYNC, NO_VALUE},
-    {"async", DO_ASYNC, NO_VALUE},
-    {"root_squash", DO_ROOT_SQUASH, NO_VALUE},
-    {"no_root_squash", DO_NO_ROOT_SQUASH, NO_VALUE},
-    {"all_squash", DO_ALL_SQUASH, NO_VALUE},
-    {"no_all_squash", DO_NO_ALL_SQUASH, NO_VALUE},
-    {"anonuid", DO_ANONUID, NEEDS_VALUE},
-    {"anongid", DO_ANONGID, NEEDS_VALUE},
-    {"fsid", DO_FSID, NEEDS_VALUE},
-    {"nordirplus", DO_NORDIRPLUS, NO_VALUE},
-    {"mountpoint", DO_MOUNTPOINT, NO_VALUE},
-    {"mp", DO_MOUNTPOINT, NO_VALUE},
-    {"sec", DO_SEC, NEEDS_VALUE},
-    {"xprtsec", DO_XPRTSEC, NEEDS_VALUE},
-    {"wdelay", DO_NOTHING, NO_VALUE},
-    {"no_wdelay", DO_NOTHING, NO_VALUE},
-    {"hide", DO_NOTHING, NO_VALUE},
-    {"nocrossmnt", DO_NOTHING, NO_VALUE},
-    {"subtree_check", DO_NOTHING, NO_VALUE},
-    {"no_subtree_check", DO_NOTHING, NO_VALUE},
-    {"secure_locks", DO_NOTHING, NO_VALUE},
-    {"insecure_locks", DO_NOTHING, NO_VALUE},
-    {"auth_nlm", DO_NOTHING, NO_VALUE},
-    {"no_auth_nlm", DO_NOTHING, NO_VALUE},
-    {"acl", DO_NOTHING, NO_VALUE},
-    {"no_acl", DO_NOTHING, NO_VALUE},
-    {"pnfs", DO_NOTHING, NO_VALUE},
-    {"no_pnfs", DO_NOTHING, NO_VALUE},
-    {"security_label", DO_NOTHING, NO_VALUE},
-    {"sign_fh", DO_NOTHING, NO_VALUE},
-    {"nohide", DO_WARN, NO_VALUE},
-    {"crossmnt", DO_WARN, NO_VALUE},
-    {"squash_uids", DO_WARN, NEEDS_VALUE},
-    {"squash_gids", DO_WARN, NEEDS_VALUE},
-    {"refer", DO_WARN, NEEDS_VALUE},
-    {"replicas", DO_WARN, NEEDS_VALUE},
-    {"reexport", DO_WARN, NEEDS_VALUE},
+void
+optparse_free(struct optparse *p)
+{
+	free(p->mountpoint);
+	p->mountpoint = NULL;
+}
+
+bool
+optparse_copy(struct optparse *to, const struct optparse *from)
+{
+	*to = *from;
+	to->in_group = to->sys_in_group = false;
+	if (from->mountpoint)
+		to->mountpoint = strdup(from->mountpoint);
+	return !from->mountpoint || to->mountpoint;
+}
+
+void
+optparse_result(const struct optparse *p, struct export_opts *o)
+{
+	const struct flags *f = p->sec_given && p->sys_named ? &p->sys : &p->entry;
+
+	*o = p->o;
+	o->no_sys = p->sec_given && !p->sys_named;
+	o->rw = f->rw;
+	o->secure = f->secure;
+	o->squash = f->all_squash ? SQUASH_ALL : f->root_squash ? SQUASH_ROOT : SQUASH_NONE;
+}
+
+/* ---- the options ---- */
+
+/* One option being read: "name" or "name=value", split. */
+struct opt {
+	const char *name, *value; /* value NULL: there was no "=" */
+	const char *file;
+	struct spot at, value_at;
+	struct diag *diag;
 };
+
+typedef bool set_fn(struct optparse *, const struct opt *);
+
+#define WRONG(op, ...) (diag_add((op)->diag, DIAG_ERROR, (op)->file, (op)->at, __VA_ARGS__), false)
+#define WARN(op, ...) diag_add((op)->diag, DIAG_WARN, (op)->file, (op)->at, __VA_ARGS__)
+
+/* Sets a flag where it is meant to be set. */
+#define SET_FLAG(fn, flag, v)                                                                      \
+	static bool fn(struct optparse *p, const struct opt *op)                                   \
+	{                                                                                          \
+		(void)op;                                                                          \
+		if (!p->in_group)                                                                  \
+			p->entry.flag = v;                                                         \
+		if (p->in_group ? p->sys_in_group : p->sys_named)                                  \
+			p->sys.flag = v;                                                           \
+		return true;                                                                       \
+	}
+SET_FLAG(set_ro, rw, false)
+SET_FLAG(set_rw, rw, true)
+SET_FLAG(set_secure, secure, true)
+SET_FLAG(set_insecure, secure, false)
+SET_FLAG(set_root_squash, root_squash, true)
+SET_FLAG(set_no_root_squash, root_squash, false)
+SET_FLAG(set_all_squash, all_squash, true)
+SET_FLAG(set_no_all_squash, all_squash, false)
+
+#define SET_FIELD(fn, field, v)                                                                    \
+	static bool fn(struct optparse *p, const struct opt *op)                                   \
+	{                                                                                          \
+		(void)op;                                                                          \
+		p->o.field = v;                                                                    \
+		return true;                                                                       \
+	}
+SET_FIELD(set_sync, async, false)
+SET_FIELD(set_async, async, true)
+SET_FIELD(set_nordirplus, nordirplus, true)
+SET_FIELD(set_acl, no_acl, false)
+SET_FIELD(set_no_acl, no_acl, true)
+SET_FIELD(set_crossmnt, crossmnt, true)
+SET_FIELD(set_nocrossmnt, crossmnt, false)
+SET_FIELD(set_nohide, nohide, true)
+SET_FIELD(set_hide, nohide, false)
+
+/* Means nothing here, or is so anyway. */
+static bool
+ignore(struct optparse *p, const struct opt *op)
+{
+	(void)p, (void)op;
+	return true;
+}
+
+static bool
+no_effect(struct optparse *p, const struct opt *op)
+{
+	(void)p;
+	WARN(op, "%s=%s has no effect in this server", op->name, op->value);
+	return true;
+}
 
 /* A user or group number: decimal, -2 being the same as 4294967294. -1 is no identity: the kernel
  * takes it for "no change". */
-static int
-parse_id(const char *v, uint32_t *out)
+static bool
+read_id(const struct opt *op, uint32_t *out)
 {
+	const char *v = op->value;
 	char *end;
 	long long n;
 
-	if (!isdigit((unsigned char)v[0]) && !(v[0] == '-' && isdigit((unsigned char)v[1])))
-		return EINVAL;
 	errno = 0;
 	n = strtoll(v, &end, 10);
-	if (*end || errno || n < INT32_MIN || n > UINT32_MAX || (uint32_t)n == UINT32_MAX)
-		return EINVAL;
+	if (!isdigit((unsigned char)v[v[0] == '-']) || *end || errno || n < INT32_MIN ||
+	    n > UINT32_MAX || (uint32_t)n == UINT32_MAX)
+		return WRONG(op,
+			     "%s=%s: not a number from -2147483648 to 4294967294 other than -1 "
+			     "(names are not looked up)",
+			     op->name, v);
 	*out = (uint32_t)n;
-	return 0;
+	return true;
+}
+
+static bool
+set_anonuid(struct optparse *p, const struct opt *op)
+{
+	p->o.anon_given = true;
+	return read_id(op, &p->o.anonuid);
+}
+
+static bool
+set_anongid(struct optparse *p, const struct opt *op)
+{
+	p->o.anon_given = true;
+	return read_id(op, &p->o.anongid);
 }
 
 /* 32 hex digits with anything between them. Asked before numbers: the digits may all be decimal. */
 static bool
-parse_uuid(const char *v, uint8_t out[16])
+read_uuid(const char *v, uint8_t out[16])
 {
 	unsigned n = 0;
 
@@ -132,322 +183,285 @@ parse_uuid(const char *v, uint8_t out[16])
 	return n == 32;
 }
 
-static int
-parse_fsid(const char *v, struct export_opts *o)
+static bool
+set_fsid(struct optparse *p, const struct opt *op)
 {
-	char *end;
+	const char *v = op->value;
+	char *end = NULL;
 	unsigned long long n = 0;
 
-	if (parse_uuid(v, o->fsid)) {
-		o->fsid_kind = FSID_UUID;
-		return 0;
+	p->fsid_given = true;
+	if (read_uuid(v, p->o.fsid)) {
+		p->o.fsid_kind = FSID_UUID;
+		return true;
 	}
-	if (strcmp(v, "root") != 0) {
-		errno = 0;
-		if (!isdigit((unsigned char)*v))
-			return EINVAL;
+	errno = 0;
+	if (strcmp(v, "root") != 0)
 		n = strtoull(v, &end, 0);
-		if (*end || errno || n > UINT32_MAX)
-			return EINVAL;
-	}
-	memset(o->fsid, 0, sizeof o->fsid);
+	if (end && (!isdigit((unsigned char)*v) || *end || errno || n > UINT32_MAX))
+		return WRONG(op, "fsid=%s: neither a number up to 4294967295, nor a UUID, nor root",
+			     v);
+	memset(p->o.fsid, 0, sizeof p->o.fsid);
 	for (int i = 0; i < 4; i++)
-		o->fsid[15 - i] = (uint8_t)(n >> 8 * i);
-	o->fsid_kind = FSID_NUMBER;
-	return 0;
+		p->o.fsid[15 - i] = (uint8_t)(n >> 8 * i);
+	p->o.fsid_kind = FSID_NUMBER;
+	return true;
 }
 
-/* Is one of these words in the colon list? *others: something else that is known is; false in *ok:
- * something unknown. */
 static bool
-colon_list(const char *v, const char *const *good, const char *const *known, bool *others, bool *ok)
+set_mountpoint(struct optparse *p, const struct opt *op)
 {
-	bool found = false;
+	p->o.mountpoint = true;
+	free(p->mountpoint);
+	p->mountpoint = NULL;
+	if (!op->value)
+		return true;
+	if (op->value[0] != '/')
+		return WRONG(op, "%s=%s: not an absolute path", op->name, op->value);
+	p->mountpoint = strdup(op->value);
+	return p->mountpoint || WRONG(op, "no memory");
+}
 
-	*others = false;
-	*ok = true;
-	while (*v) {
-		size_t n = strcspn(v, ":");
-		bool is_good = false, is_known = false;
+/* The words of a colon list, one by one: n bytes at v; an empty one is a word, too. */
+static const char *
+next_word(const char **list, size_t *n)
+{
+	const char *v = *list;
 
-		for (size_t i = 0; good[i]; i++)
-			is_good |= strlen(good[i]) == n && strncmp(v, good[i], n) == 0;
-		for (size_t i = 0; known[i]; i++)
-			is_known |= strlen(known[i]) == n && strncmp(v, known[i], n) == 0;
-		found |= is_good;
-		*others |= is_known;
-		*ok &= is_good || is_known;
-		v += n + (v[n] == ':');
+	if (!v)
+		return NULL;
+	*n = strcspn(v, ":");
+	*list = v[*n] ? v + *n + 1 : NULL;
+	return v;
+}
+
+static bool
+among(const char *v, size_t n, const char *const *words)
+{
+	for (; *words; words++)
+		if (strlen(*words) == n && memcmp(*words, v, n) == 0)
+			return true;
+	return false;
+}
+
+static bool
+set_sec(struct optparse *p, const struct opt *op)
+{
+	static const char *const flavors[][3] = {
+	    {"sys", "unix"}, {"none", "null"}, {"krb5"}, {"krb5i"}, {"krb5p"}};
+	const char *list = op->value, *v;
+	bool names_sys;
+	unsigned named = 0;
+	size_t n;
+
+	while ((v = next_word(&list, &n))) {
+		unsigned i = 0;
+
+		while (i < 5 && !among(v, n, flavors[i]))
+			i++;
+		named |= 1u << i;
+		if (i == 5)
+			return WRONG(op,
+				     "sec=%s: \"%.*s\" is no flavor; there are sys, none, krb5, "
+				     "krb5i and krb5p",
+				     op->value, (int)n, v);
 	}
-	return found;
+	names_sys = named & 1;
+	p->o.sec |= (uint8_t)named;
+	if (names_sys && !p->sys_named)
+		p->sys = p->entry;
+	p->sys_named |= names_sys;
+	p->sec_given = p->in_group = true;
+	p->sys_in_group = names_sys;
+	return true;
 }
 
-static int
-parse_sec(const char *v, char *err, size_t errlen)
+static bool
+set_xprtsec(struct optparse *p, const struct opt *op)
 {
-	static const char *const good[] = {"sys", "unix", NULL};
-	static const char *const known[] = {"none", "null", "krb5", "krb5i", "krb5p", NULL};
-	bool others, ok, found = colon_list(v, good, known, &others, &ok);
+	static const char *const none[] = {"none", NULL}, *const tls[] = {"tls", "mtls", NULL};
+	const char *list = op->value, *v;
+	bool plain = false;
+	size_t n;
 
-	if (!ok)
-		return say(err, errlen, EINVAL, "sec=%s: unknown flavor; this server has sys", v);
-	if (!found)
-		return say(err, errlen, EINVAL,
-			   "sec=%s: this server has only sys; add it to the list, or drop sec=", v);
-	if (others)
-		log_warn("sec=%s: only sys is served", v);
-	return 0;
-}
-
-static int
-parse_xprtsec(const char *v, char *err, size_t errlen)
-{
-	static const char *const good[] = {"none", NULL};
-	static const char *const known[] = {"tls", "mtls", NULL};
-	bool others, ok, found = colon_list(v, good, known, &others, &ok);
-
-	if (!ok || !found)
-		return say(
-		    err, errlen, EINVAL,
-		    "xprtsec=%s: this server has no TLS; only a list with none can be served", v);
-	return 0;
-}
-
-static int
-with_value(const struct option *op, const char *v, struct export_opts *o, char *err, size_t errlen)
-{
-	switch (op->act) {
-	case DO_ANONUID:
-	case DO_ANONGID:
-		o->anon_given = true;
-		if (parse_id(v, op->act == DO_ANONUID ? &o->anonuid : &o->anongid))
-			return say(err, errlen, EINVAL,
-				   "%s=%s: not a number from -2147483648 to 4294967294 other than "
-				   "-1 (names are not "
-				   "looked up)",
-				   op->name, v);
-		return 0;
-	case DO_FSID:
-		if (parse_fsid(v, o))
-			return say(
-			    err, errlen, EINVAL,
-			    "fsid=%s: neither a number up to 4294967295, nor a UUID, nor root", v);
-		return 0;
-	case DO_SEC:
-		return parse_sec(v, err, errlen);
-	case DO_XPRTSEC:
-		return parse_xprtsec(v, err, errlen);
-	default:
-		log_warn("option %s=%s has no effect in this server", op->name, v);
-		return 0;
+	while ((v = next_word(&list, &n))) {
+		if (!among(v, n, none) && !among(v, n, tls))
+			return WRONG(op, "xprtsec=%s: \"%.*s\" is none of none, tls and mtls",
+				     op->value, (int)n, v);
+		plain |= among(v, n, none);
 	}
+	p->o.tls_only = !plain;
+	return true;
 }
 
-static void
-without_value(const struct option *op, struct export_opts *o)
+/* Undocumented, and of no effect in the kernel's server either: N or N-M. */
+static bool
+set_squash_ids(struct optparse *p, const struct opt *op)
 {
-	switch (op->act) {
-	case DO_RO:
-	case DO_RW:
-		o->rw = op->act == DO_RW;
-		break;
-	case DO_SECURE:
-	case DO_INSECURE:
-		o->secure = op->act == DO_SECURE;
-		break;
-	case DO_SYNC:
-	case DO_ASYNC:
-		o->async = op->act == DO_ASYNC;
-		break;
-	case DO_ROOT_SQUASH: /* all_squash is stronger, whatever the order */
-	case DO_NO_ROOT_SQUASH:
-		if (o->squash != SQUASH_ALL)
-			o->squash = op->act == DO_ROOT_SQUASH ? SQUASH_ROOT : SQUASH_NONE;
-		break;
-	case DO_ALL_SQUASH:
-		o->squash = SQUASH_ALL;
-		break;
-	case DO_NO_ALL_SQUASH:
-		if (o->squash == SQUASH_ALL)
-			o->squash = SQUASH_ROOT;
-		break;
-	case DO_NORDIRPLUS:
-		o->nordirplus = true;
-		break;
-	case DO_MOUNTPOINT:
-		o->mountpoint = true;
-		break;
-	case DO_WARN:
-		log_warn("option %s has no effect in this server: what is mounted below an export "
-			 "is not served; "
-			 "export it too",
-			 op->name);
-		break;
-	default:
-		break;
+	size_t n = strspn(op->value, "0123456789");
+	const char *rest = op->value + n;
+
+	if (n && *rest == '-') {
+		n = strspn(++rest, "0123456789");
+		rest += n;
 	}
+	if (!n || *rest)
+		return WRONG(op, "%s=%s: neither a number nor a range N-M", op->name, op->value);
+	return no_effect(p, op);
 }
 
-/* One option, "name" or "name=value". */
-static int
-parse_option(char *text, struct export_opts *o, char *err, size_t errlen)
+static bool
+set_reexport(struct optparse *p, const struct opt *op)
 {
-	char *v = strchr(text, '=');
+	static const char *const words[] = {"auto-fsidnum", "predefined-fsidnum", "none", NULL};
 
-	if (v)
-		*v++ = '\0';
-	for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-		const struct option *op = &options[i];
+	if (!among(op->value, strlen(op->value), words))
+		return WRONG(op, "reexport=%s: none of auto-fsidnum, predefined-fsidnum and none",
+			     op->value);
+	if (p->reexport_given)
+		return WRONG(op, "reexport= is given twice");
+	p->reexport_given = true;
+	return no_effect(p, op);
+}
 
-		if (strcmp(op->name, text) != 0)
-			continue;
-		if (op->value == NEEDS_VALUE && (!v || !*v))
-			return say(err, errlen, EINVAL, "option %s: needs a value, as in %s=...",
-				   text, text);
-		if (op->value == NO_VALUE && v)
-			return say(err, errlen, EINVAL,
-				   "option %s=%s: takes no value in this server", text, v);
-		if (v)
-			return with_value(op, v, o, err, errlen);
-		without_value(op, o);
-		return 0;
+/* ---- the table ---- */
+
+enum value { NO_VALUE, NEEDS_VALUE, MAY_VALUE };
+
+/* A row per option. */
+static const struct row {
+	const char *name;
+	enum value value;
+	set_fn *set;
+} rows[] = {
+    {"ro", NO_VALUE, set_ro},
+    {"rw", NO_VALUE, set_rw},
+    {"secure", NO_VALUE, set_secure},
+    {"insecure", NO_VALUE, set_insecure},
+    {"sync", NO_VALUE, set_sync},
+    {"async", NO_VALUE, set_async},
+    {"root_squash", NO_VALUE, set_root_squash},
+    {"no_root_squash", NO_VALUE, set_no_root_squash},
+    {"all_squash", NO_VALUE, set_all_squash},
+    {"no_all_squash", NO_VALUE, set_no_all_squash},
+    {"anonuid", NEEDS_VALUE, set_anonuid},
+    {"anongid", NEEDS_VALUE, set_anongid},
+    {"fsid", NEEDS_VALUE, set_fsid},
+    {"mountpoint", MAY_VALUE, set_mountpoint},
+    {"mp", MAY_VALUE, set_mountpoint},
+    {"sec", NEEDS_VALUE, set_sec},
+    {"xprtsec", NEEDS_VALUE, set_xprtsec},
+    {"nordirplus", NO_VALUE, set_nordirplus},
+    {"acl", NO_VALUE, set_acl},
+    {"no_acl", NO_VALUE, set_no_acl},
+    {"hide", NO_VALUE, set_hide},
+    {"nohide", NO_VALUE, set_nohide},
+    {"crossmnt", NO_VALUE, set_crossmnt},
+    {"nocrossmnt", NO_VALUE, set_nocrossmnt},
+    {"wdelay", NO_VALUE, ignore},
+    {"no_wdelay", NO_VALUE, ignore},
+    {"subtree_check", NO_VALUE, ignore}, /* handles and names are confined to the export anyway */
+    {"no_subtree_check", NO_VALUE, ignore},
+    {"secure_locks", NO_VALUE, ignore},
+    {"insecure_locks", NO_VALUE, ignore},
+    {"auth_nlm", NO_VALUE, ignore},
+    {"no_auth_nlm", NO_VALUE, ignore},
+    {"pnfs", NO_VALUE, ignore},
+    {"no_pnfs", NO_VALUE, ignore},
+    {"security_label", NO_VALUE, ignore},
+    {"sign_fh", NO_VALUE, ignore}, /* handles always carry a keyed check value */
+    {"squash_uids", NEEDS_VALUE, set_squash_ids},
+    {"squash_gids", NEEDS_VALUE, set_squash_ids},
+    {"refer", NEEDS_VALUE, no_effect},
+    {"replicas", NEEDS_VALUE, no_effect},
+    {"reexport", NEEDS_VALUE, set_reexport},
+};
+
+static const struct row *
+find_row(const char *name)
+{
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (strcmp(rows[i].name, name) == 0)
+			return &rows[i];
+	return NULL;
+}
+
+static bool
+unknown(const struct opt *op)
+{
+	char lower[32];
+	size_t i;
+
+	for (i = 0; op->name[i] && i < sizeof lower - 1; i++)
+		lower[i] = (char)tolower((unsigned char)op->name[i]);
+	lower[i] = '\0';
+	if (!*op->name)
+		return WRONG(op, "an empty option (two commas, or one at the beginning)");
+	if (strcmp(lower, op->name) != 0 && find_row(lower))
+		return WRONG(op, "option \"%s\": unknown; options are in lower case: %s", op->name,
+			     lower);
+	return WRONG(op, "option \"%s\": unknown", op->name);
+}
+
+/* One option of the list, at text[from..to). */
+static bool
+one(struct optparse *p, char *text, const struct opt *where)
+{
+	struct opt op = *where;
+	char *eq = strchr(text, '=');
+	const struct row *row;
+
+	if (eq)
+		*eq = '\0';
+	op.name = text;
+	op.value = eq ? eq + 1 : NULL;
+	row = find_row(text);
+	if (!row)
+		return unknown(&op);
+	if (row->value == NO_VALUE && eq)
+		return WRONG(&op, "option %s=%s: takes no value", op.name, op.value);
+	if ((row->value == NEEDS_VALUE && !eq) || (row->value != NO_VALUE && eq && !*op.value))
+		return WRONG(&op, "option %s: needs a value, as in %s=...", op.name, op.name);
+	return row->set(p, &op);
+}
+
+bool
+optparse_list(struct optparse *p, const char *text, size_t n, const char *file,
+	      const struct spot *at, struct diag *d)
+{
+	char *copy = strndup(text, n), *o = copy;
+	struct opt where = {.file = file, .diag = d};
+	bool good = copy != NULL;
+
+	if (!copy)
+		diag_add(d, DIAG_ERROR, file, at ? *at : (struct spot){0, 0}, "no memory");
+	p->in_group = p->sys_in_group = false;
+	while (o && *o) { /* a comma at the end is fine, an empty option is not */
+		char *comma = strchr(o, ',');
+
+		if (comma)
+			*comma = '\0';
+		if (at)
+			where.at = at[o - copy];
+		good &= one(p, o, &where);
+		o = comma ? comma + 1 : NULL;
 	}
-	return say(err, errlen, EINVAL,
-		   "option \"%s\": unknown (names are case-sensitive, no white space between)",
-		   text);
+	free(copy);
+	return good;
 }
 
 int
 export_parse_opts(const char *text, struct export_opts *o, char *err, size_t errlen)
 {
-	char *copy = strdup(text), *p = copy;
-	int code = copy ? 0 : say(err, errlen, ENOMEM, "no memory");
+	struct optparse p;
+	struct diag d = {0};
+	bool good;
 
-	while (code == 0 && *p) { /* a comma at the end is fine, an empty option is not */
-		char *comma = strchr(p, ',');
-
-		if (comma)
-			*comma = '\0';
-		code = parse_option(p, o, err, errlen);
-		p = comma ? comma + 1 : p + strlen(p);
-		if (!comma)
-			break;
-	}
-	free(copy);
-	return code;
-}
-
-/* An address of either family, as IPv6 (v4-mapped). *bits: of the family. */
-static bool
-parse_addr(const char *text, struct in6_addr *out, unsigned *bits)
-{
-	struct in_addr v4;
-
-	if (inet_pton(AF_INET, text, &v4) == 1) {
-		memset(out, 0, sizeof *out);
-		out->s6_addr[10] = out->s6_addr[11] = 0xff;
-		memcpy(&out->s6_addr[12], &v4, 4);
-		*bits = 32;
-		return true;
-	}
-	*bits = 128;
-	return inet_pton(AF_INET6, text, out) == 1;
-}
-
-static void
-prefix_mask(struct in6_addr *mask, unsigned len)
-{
-	memset(mask, 0, sizeof *mask);
-	for (unsigned i = 0; i < len; i++)
-		mask->s6_addr[i / 8] |= (uint8_t)(0x80 >> i % 8);
-}
-
-/* "24", "255.255.255.0" or "ffff::", for an address of so many bits. */
-static int
-parse_mask(const char *text, unsigned bits, struct in6_addr *mask)
-{
-	unsigned mbits;
-	size_t digits = strspn(text, "0123456789");
-
-	if (digits && digits <= 3 && !text[digits]) {
-		unsigned len = (unsigned)atoi(text);
-
-		if (len > bits)
-			return EINVAL;
-		prefix_mask(mask, 128 - bits + len);
-		return 0;
-	}
-	if (!parse_addr(text, mask, &mbits) || mbits != bits)
-		return EINVAL;
-	if (bits == 32)
-		memset(mask, 0xff, 12);
-	return 0;
-}
-
-/* Removes the brackets of "[v6]" and "[v6]/len". */
-static int
-strip_brackets(char *text)
-{
-	char *end;
-
-	if (*text != '[')
-		return 0;
-	end = strchr(text, ']');
-	if (!end || !memchr(text, ':', (size_t)(end - text)))
-		return EINVAL;
-	memmove(end, end + 1, strlen(end));
-	memmove(text, text + 1, strlen(text));
-	return 0;
-}
-
-static int
-parse_host(char *buf, const char *text, struct export_client *c, char *err, size_t errlen)
-{
-	unsigned bits;
-	char *slash;
-
-	if (strip_brackets(buf))
-		return say(err, errlen, EINVAL, "client %s: brackets go around an IPv6 address",
-			   text);
-	slash = strchr(buf, '/');
-	if (slash)
-		*slash++ = '\0';
-	if (!parse_addr(buf, &c->addr, &bits))
-		return say(err, errlen, EINVAL,
-			   "client %s: not a full IPv4 or IPv6 address (host names, wildcards and "
-			   "netgroups are not "
-			   "looked up); write ADDRESS, ADDRESS/LENGTH, ADDRESS/MASK or *",
-			   text);
-	if (!slash)
-		prefix_mask(&c->mask, 128);
-	else if (parse_mask(slash, bits, &c->mask))
-		return say(err, errlen, EINVAL,
-			   "client %s: the part after / is neither a length up to %u nor a mask",
-			   text, bits);
-	for (int i = 0; i < 16; i++) /* 192.168.1.77/24 is 192.168.1.0/24 */
-		c->addr.s6_addr[i] &= c->mask.s6_addr[i];
-	return 0;
-}
-
-int
-export_parse_client(const char *text, struct export_client *c, char *err, size_t errlen)
-{
-	char *buf;
-	int code = 0;
-
-	c->everyone = strcmp(text, "*") == 0;
-	memset(&c->addr, 0, sizeof c->addr);
-	memset(&c->mask, 0, sizeof c->mask);
-	c->text = strdup(text);
-	buf = strdup(text);
-	if (!c->text || !buf)
-		code = say(err, errlen, ENOMEM, "no memory");
-	else if (!c->everyone)
-		code = parse_host(buf, text, c, err, errlen);
-	free(buf);
-	if (code) {
-		free(c->text);
-		c->text = NULL;
-	}
-	return code;
+	optparse_init(&p);
+	good = optparse_list(&p, text, strlen(text), NULL, NULL, &d);
+	diag_text(&d, DIAG_ERROR, err, errlen);
+	diag_free(&d);
+	optparse_result(&p, o);
+	optparse_free(&p);
+	return good ? 0 : EINVAL;
 }

@@ -90,6 +90,17 @@ TEST(conf, everything)
 	CU_ASSERT_EQUAL(r.c.level, LOG_LVL_DEBUG);
 }
 
+/* Without a DIR the exports come from files, whose names are known when they are read. */
+TEST(conf, exports_files)
+{
+	static struct run r;
+
+	run(&r, "");
+	CU_ASSERT(r.status == -1 && r.c.ndirs == 0 && r.c.file == NULL);
+	run(&r, "-e /tmp/x");
+	CU_ASSERT(r.status == -1 && r.c.ndirs == 0 && strcmp(r.c.file, "/tmp/x") == 0);
+}
+
 /* Long names mean the same, and "--" ends the options. */
 TEST(conf, long_names)
 {
@@ -112,8 +123,9 @@ TEST(conf, refusals)
 	static const struct {
 		const char *line, *says;
 	} bad[] = {
-	    {"", "nothing to export"},
-	    {"-e /etc/exports", "-e /etc/exports: this version does not read"},
+	    {"-o rw", "-o rw: is for a DIR"},
+	    {"-e /x -c 10.0.0.1", "-c 10.0.0.1: is for a DIR"},
+	    {"-e /a -e /b", "-e /b: given twice"},
 	    {"-p 65536 /a", "-p 65536: a port is"},
 	    {"-p -1 /a", "-p -1: a port is"},
 	    {"-p +1 /a", "-p +1: a port is"},

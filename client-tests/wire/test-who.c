@@ -253,6 +253,7 @@ from(struct bed *b, uint32_t addr, uint16_t port)
 	((struct sockaddr_in *)&b->peer.addr)->sin_addr.s_addr = htonl(addr);
 	((struct sockaddr_in *)&b->peer.addr)->sin_port = htons(port);
 	b->peer.port = port;
+	memset(b->peer.rules, 0, sizeof b->peer.rules); /* another peer remembers nothing */
 }
 
 /* A client that no rule names is refused by MNT and by every procedure alike, though it holds a

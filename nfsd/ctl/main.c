@@ -19,8 +19,10 @@ static const struct command {
     {"clients", "", "who is connected", 0, 0, NULL},
     {"fh", "HEX", "what a file handle means", 1, 1, NULL},
     {"key", "export|import FILE", "move the handle key (works without a server)", 2, 2, ctl_key},
-    {"reload", "", "read the exports again", 0, 0, NULL},
-    {"explain", "CLIENT PATH", "what a client may do with a path, and why", 2, 2, NULL},
+    {"reload", "", "read the exports again; prints what changes", 0, 0, NULL},
+    {"export", "CLIENT:PATH [-o OPTS]", "export more, until the next reload", 1, 3, NULL},
+    {"unexport", "CLIENT:PATH", "export less, until the next reload", 1, 1, NULL},
+    {"explain", "CLIENT PATH [UID]", "what a client may do with a path, and why", 2, 3, NULL},
     {"version", "", "the running server's version", 0, 0, NULL},
     {"help", "", "what the running server knows", 0, 0, NULL},
 };
@@ -35,7 +37,7 @@ usage(FILE *out)
 		char left[64];
 
 		snprintf(left, sizeof left, "%s %s", commands[i].name, commands[i].args);
-		fprintf(out, "  %-24s %s\n", left, commands[i].help);
+		fprintf(out, "  %-29s %s\n", left, commands[i].help);
 	}
 	fprintf(out, "\n  -s, --state STATEDIR     the server's state directory\n"
 		     "                           (default /var/lib/spliced for root,\n"

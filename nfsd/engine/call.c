@@ -50,17 +50,40 @@ engine_table(struct engine *e)
 	return t;
 }
 
-void
-engine_swap_table(struct engine *e, struct export_table *t)
+/* Never 0, and no number soon again. */
+static void
+new_generation(struct engine *e)
+{
+	e->generation = e->generation < TABLE_GEN_MAX ? e->generation + 1 : 1;
+	if (e->table)
+		__atomic_store_n(&e->table->gen, e->generation, __ATOMIC_RELAXED);
+}
+
+struct export_table *
+engine_exchange_table(struct engine *e, struct export_table *t)
 {
 	struct export_table *old;
 
 	pthread_mutex_lock(&e->lock);
 	old = e->table;
 	e->table = t;
+	new_generation(e);
 	pthread_mutex_unlock(&e->lock);
-	if (old)
-		export_table_put(old);
+	return old;
+}
+
+void
+engine_swap_table(struct engine *e, struct export_table *t)
+{
+	export_table_put(engine_exchange_table(e, t));
+}
+
+void
+engine_renew_table(struct engine *e)
+{
+	pthread_mutex_lock(&e->lock);
+	new_generation(e);
+	pthread_mutex_unlock(&e->lock);
 }
 
 static const char *
@@ -368,7 +391,7 @@ work(struct call *c, const struct program *prog, struct once *o)
 		return ERACED;
 	if (status == 0)
 		status = c->row->fn(c);
-	if (status == ESLEEP || status == ESYSTEM)
+	if (status == ESLEEP || status == ESYSTEM || status == ENOREPLY)
 		return status;
 	c->failed = status != 0;
 	return prog->end ? prog->end(c, status) : 0;
@@ -398,7 +421,7 @@ serve(struct call *c, const struct program *prog, size_t args_off, struct once *
 	e = work(c, prog, o);
 	if (e == 0)
 		return encode(c);
-	if (e == ERACED)
+	if (e == ERACED || e == ENOREPLY)
 		return CALL_DROP;
 	if (e == ESYSTEM)
 		return system_err(c, "no memory");

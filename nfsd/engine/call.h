@@ -56,23 +56,31 @@ struct call_batch {
 void call_batch_begin(struct call_batch *);
 void call_batch_end(struct call_batch *, struct engine *);
 
+#define PEER_RULES 8
+
 enum call_verdict { CALL_REPLY, CALL_SLEEPS, CALL_PARKED, CALL_DROP, CALL_CLOSE };
 
 /* Who is at the other end of a connection (or sent a datagram). Constant while calls run, but for
- * `known`. */
+ * what is atomic. */
 struct peer {
 	struct sockaddr_storage addr;
 	char text[64]; /* address without port, for logs and the mount list */
 	uint16_t port; /* host order */
 	bool local;    /* loopback or a Unix socket */
 	int known;     /* has shown a valid handle; atomic */
+	/*
+	 * Which rule let it in, of the exports it asked for last: generation of the table, place of
+	 * the export, place of the rule, in one word each; atomic. See peer_rule().
+	 */
+	uint64_t rules[PEER_RULES];
 };
 
 /* What every call may use; built once by main: engine_init(), then its fields, then
  * engine_swap_table() for the first table. */
 struct engine {
-	pthread_mutex_t lock;	    /* table */
+	pthread_mutex_t lock;	    /* table, generation */
 	struct export_table *table; /* the current one: taken with engine_table() */
+	uint32_t generation;	    /* given out last */
 	const struct vfs *vfs;
 	const struct handle_key *key;
 	struct store *store;
@@ -86,6 +94,10 @@ void engine_init(struct engine *);
 void engine_fini(struct engine *);
 struct export_table *engine_table(struct engine *); /* a reference, NULL while there is no table */
 void engine_swap_table(struct engine *, struct export_table *); /* takes over the reference given */
+/* The same, but the former table is handed out instead of dropped, with its reference; NULL: none. */
+struct export_table *engine_exchange_table(struct engine *, struct export_table *);
+/* What was decided under the current table is to be decided again. */
+void engine_renew_table(struct engine *);
 /*
  * At start: do the rows of all programs fit (arguments and result into the arena, encoded result
  * into the head)? 0, or EINVAL with "program version procedure: what" in err.
@@ -196,6 +208,8 @@ enum row_fail { FAIL_NOTHING, FAIL_POST, FAIL_WCC, FAIL_WCC2, FAIL_POST_WCC };
 #define ESYSTEM                                                                                    \
 	4001 /* no memory for a result that has no status to say so with: the reply is SYSTEM_ERR  \
 		(see ESLEEP) */
+
+#define ENOREPLY 4003 /* no reply: the caller shall ask again later */
 
 /* One procedure. */
 struct row {

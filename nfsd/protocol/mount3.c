@@ -73,8 +73,11 @@ static int
 mnt3(struct call *c)
 {
 	mountres3 *r = c->res;
-	int status = status_of(mount(c, &r->mountres3_u.mountinfo));
+	int e = mount(c, &r->mountres3_u.mountinfo), status;
 
+	if (e == ENOREPLY)
+		return e;
+	status = status_of(e);
 	r->fhs_status = (mountstat3)status;
 	return status;
 }
@@ -138,8 +141,8 @@ pathconf2(struct call *c)
 		e = mount3_walk(c, path, &dir);
 	if (e == 0)
 		e = vfs_limits(&ctx, dir, &l);
-	if (e == ESLEEP)
-		return ESLEEP;
+	if (e == ESLEEP || e == ENOREPLY)
+		return e;
 	if (e != 0) {
 		p->pc_mask[0] = 1;
 		return status_of(e);

@@ -69,14 +69,14 @@ mount3_dump(struct call *c, mountlist *out)
 /* The clients of an export as its owner wrote them; where everyone is among them, the others say
  * nothing. */
 static u_int
-groups_of(const struct export *ex, wire_str *groups)
+groups_of(const struct rules *r, wire_str *groups)
 {
 	u_int n = 0;
 
-	for (size_t i = 0; i < ex->nclients; i++) {
-		const struct export_client *cl = &ex->clients[i];
+	for (size_t i = 0; i < r->n; i++) {
+		const struct export_client *cl = &r->v[i];
 
-		if (cl->everyone) {
+		if (cl->kind == CLIENT_EVERYONE) {
 			groups[0] = text("*");
 			return 1;
 		}
@@ -99,10 +99,12 @@ mount3_export(struct call *c, exports *out)
 		return ESYSTEM;
 	for (size_t i = 0; i < c->table->n; i++) {
 		const struct export *ex = c->table->v[i];
+		const struct rules *r = c->table->rules[i];
+		const struct export_client *rule;
 
-		if (export_match(ex, peer))
+		if (rules_match(r, c->table->who, peer, &rule) == 0)
 			o.used += wire_export(o.buf + o.used, LIST_MAX - LIST_END - o.used,
-					      text(ex->path), groups, groups_of(ex, groups));
+					      text(ex->path), groups, groups_of(r, groups));
 	}
 	end_list(c, &o);
 	return 0;

@@ -12,6 +12,8 @@
 #include "mount3proc.h"
 #include "permit.h"
 
+enum { PATIENCE = 20 }; /* times what permit() waits */
+
 /* The next component of *p, or NULL at the end; slashes and "." are stepped over. */
 static const char *
 component(const char **p, size_t *len)
@@ -60,8 +62,14 @@ static int
 not_exported(const struct call *c, const char *path)
 {
 	static struct log_limit limit = {.burst = 10};
+	const struct absent *a = export_absent(c->table, path);
 	char text[128];
 
+	if (a && log_may(&limit))
+		log_warn("refused %s mounting %s: it is exported, but %s", c->peer->text,
+			 log_text(text, sizeof text, path, strlen(path)), a->why);
+	if (a)
+		return ENOENT;
 	if (log_may(&limit))
 		log_warn("refused %s mounting %s: nothing is exported at or above that path",
 			 c->peer->text, log_text(text, sizeof text, path, strlen(path)));
@@ -84,6 +92,18 @@ step(struct call *c, const char *name, size_t len)
 	return 0;
 }
 
+/* The gate, waited for: a mount that fails is not tried again by everybody, so a slow name service is
+ * given time; when that is over there is no reply, and the client asks again. */
+static int
+pass(struct call *c, const struct export *ex)
+{
+	int e = permit(c, ex);
+
+	for (int i = 0; e == EAGAIN && i < PATIENCE; i++)
+		e = permit(c, ex);
+	return e == EAGAIN ? ENOREPLY : e;
+}
+
 int
 mount3_walk(struct call *c, const char *path, struct obj **dir)
 {
@@ -96,7 +116,7 @@ mount3_walk(struct call *c, const char *path, struct obj **dir)
 
 	if (!ex)
 		return not_exported(c, path);
-	e = permit(c, ex);
+	e = pass(c, ex);
 	if (e == 0)
 		e = handle_parse(c->engine->key, &ex->root, &h);
 	if (e == 0)

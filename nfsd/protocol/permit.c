@@ -4,20 +4,34 @@
 #include <errno.h>
 #include <string.h>
 
+#include "file.h" /* ESLEEP */
 #include "log.h"
+#include "plan.h"
+#include "resolver.h"
 
-enum { PORT_RESERVED = 1024 }; /* ports below are for root of the client: RFC 2623 section 2.1 */
+enum {
+	PORT_RESERVED = 1024, /* ports below are for root of the client: RFC 2623 section 2.1 */
+	NAME_WAIT_MS = 10,
+	NAME_TRIES = 10, /* that long, at most */
+};
 
 static int
-refuse(const struct call *c, const struct export *ex, int err, const char *why)
+refuse(const struct call *c, const struct export *ex, const struct export_client *rule, int err,
+       const char *why)
 {
 	static struct log_limit limit = {.burst = 10};
-	char path[128];
+	char path[128], place[4096];
 
-	if (log_may(&limit))
+	if (!log_may(&limit))
+		return err;
+	log_text(path, sizeof path, ex->path, strlen(ex->path));
+	if (rule)
+		log_warn("refused %s (port %u, uid %u) on %s by the rule of %s (%s): %s",
+			 c->peer->text, c->peer->port, c->claimed_uid, path, rule->text,
+			 place_text(c->table->sources, rule->at, place, sizeof place), why);
+	else
 		log_warn("refused %s (port %u, uid %u) on %s: %s", c->peer->text, c->peer->port,
-			 c->claimed_uid, log_text(path, sizeof path, ex->path, strlen(ex->path)),
-			 why);
+			 c->claimed_uid, path, why);
 	return err;
 }
 
@@ -54,30 +68,101 @@ remember(struct call *c, const struct export *ex, const struct cred *claimed)
 	b->cred = c->cred;
 }
 
+/* ---- which rule ---- */
+
+/* A decision as a word: 28 bits of generation, 18 of export, 18 of rule. */
+static uint64_t
+word_of(uint32_t gen, size_t at, size_t rule)
+{
+	return (uint64_t)gen << 36 | (uint64_t)at << 18 | rule;
+}
+
+/* Waits a little for a name, where waiting is allowed, so that a client need not come again for what
+ * takes a millisecond. */
+static int
+find_rule(struct call *c, const struct rules *r, const struct export_client **rule)
+{
+	const struct sockaddr *peer = (const struct sockaddr *)&c->peer->addr;
+	int e = rules_match(r, c->table->who, peer, rule);
+
+	if (e != EAGAIN)
+		return e;
+	if (!c->may_sleep)
+		return ESLEEP;
+	for (int i = 0; e == EAGAIN && i < NAME_TRIES; i++) {
+		resolver_wait(c->table->who, NAME_WAIT_MS);
+		e = rules_match(r, c->table->who, peer, rule);
+	}
+	return e;
+}
+
+/* The rule of the export at this place of the table, from what the connection remembers, or found. */
+static int
+peer_rule(struct call *c, size_t at, const struct export_client **rule)
+{
+	const struct rules *r = c->table->rules[at];
+	uint32_t gen = __atomic_load_n(&c->table->gen, __ATOMIC_RELAXED);
+	uint64_t *mine = &c->peer->rules[at % PEER_RULES],
+		 word = __atomic_load_n(mine, __ATOMIC_RELAXED);
+	size_t n = word & (RULES_MAX - 1);
+	int e;
+
+	if (gen && word >> 18 == word_of(gen, at, 0) >> 18 && n < r->n) {
+		*rule = &r->v[n];
+		return 0;
+	}
+	e = find_rule(c, r, rule);
+	if (e == 0 && gen)
+		__atomic_store_n(mine, word_of(gen, at, (size_t)(*rule - r->v)), __ATOMIC_RELAXED);
+	return e;
+}
+
+/* ---- the gate ---- */
+
+static int
+judge(const struct call *c, const struct export *ex, const struct export_client *rule)
+{
+	if (rule->opts.no_sys)
+		return refuse(c, ex, rule, EACCES,
+			      "its sec= names no flavor that this server has; add sys to it");
+	if (rule->opts.tls_only)
+		return refuse(c, ex, rule, EACCES,
+			      "its xprtsec= asks for TLS, which this server does not have; add none "
+			      "to it");
+	if (rule->opts.secure && c->peer->port >= PORT_RESERVED)
+		return refuse(
+		    c, ex, rule, EPERM,
+		    "it is `secure` and the source port is not below 1024; mount as root "
+		    "(resvport), or add `insecure` to it");
+	if (!ident_may_act(c->engine->vfs->ident, c->claimed_uid, rule->opts.squash == SQUASH_ALL))
+		return refuse(
+		    c, ex, rule, EACCES,
+		    "this server acts as one user only and the caller is another; run it as "
+		    "root, or export with `all_squash`");
+	return 0;
+}
+
 int
 permit(struct call *c, const struct export *ex)
 {
+	const struct export_client *rule = NULL;
+	struct cred claimed;
+	size_t at;
+	int e;
+
 	if (recall(c, ex))
 		return 0;
-
-	const struct export_client *rule =
-	    export_match(ex, (const struct sockaddr *)&c->peer->addr);
-
-	if (!rule)
+	at = export_index(c->table, ex);
+	e = at < c->table->n ? peer_rule(c, at, &rule) : ESTALE;
+	if (e == EACCES)
 		return refuse(
-		    c, ex, EACCES,
+		    c, ex, NULL, EACCES,
 		    "no client of the export matches this address; add it to the clients");
-	if (rule->opts.secure && c->peer->port >= PORT_RESERVED)
-		return refuse(
-		    c, ex, EPERM,
-		    "the export is `secure` and the source port is not below 1024; mount as "
-		    "root (resvport), or export with `insecure`");
-	if (!ident_may_act(c->engine->vfs->ident, c->claimed_uid, rule->opts.squash == SQUASH_ALL))
-		return refuse(
-		    c, ex, EACCES,
-		    "this server acts as one user only and the caller is another; run it as "
-		    "root, or export with `all_squash`");
-	const struct cred claimed = c->cred;
+	if (e == 0)
+		e = judge(c, ex, rule);
+	if (e)
+		return e;
+	claimed = c->cred;
 	c->rule = rule;
 	export_squash(&rule->opts, &c->cred);
 	remember(c, ex, &claimed);

@@ -11,8 +11,9 @@
  * May this call use this export? Finds the peer's rule, checks its source port against `secure`,
  * the caller against the rule of an unprivileged server, and turns the claimed identity in c->cred
  * into the one the file system is asked under; sets c->rule. A call passes once. 0; EACCES: no rule
- * for the peer, or the caller may not act; EPERM: source port. Refusals are said in the log with
- * client, path, reason and remedy.
+ * for the peer, or the caller may not act; EPERM: source port; ESLEEP: a name has to be waited for;
+ * EAGAIN: the name service has not answered yet, come again. Refusals are said in the log with
+ * client, path, rule, reason and remedy.
  */
 int permit(struct call *c, const struct export *ex);
 

@@ -3,12 +3,19 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
+#include <netdb.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "buf.h"
 #include "conn.h"
+#include "explain.h"
 #include "log.h"
+#include "plan.h"
+#include "reload.h"
 #include "report.h"
+#include "resolver.h"
 #include "stat.h"
 #include "version.h"
 
@@ -63,24 +70,20 @@ cmd_stat(void *arg, int argc, char **argv, FILE *out)
 
 /* ---- exports, clients ---- */
 
-static const char *
-squash_name(enum squash q)
-{
-	return q == SQUASH_ALL ? "all_squash" : q == SQUASH_NONE ? "no_root_squash" : "root_squash";
-}
-
 static void
-print_export(const struct export *ex, FILE *out)
+print_rules(const struct export_table *t, const struct rules *r, FILE *out)
 {
-	fprintf(out, "%s  (export %08x, file system %08x, %s%s)\n", ex->path, ex->id, ex->fs.id,
-		ex->fs.khandle ? "kernel handles" : "handles from the store",
-		ex->fs.local ? "" : ", always in a worker");
-	for (size_t i = 0; i < ex->nclients; i++) {
-		const struct export_client *c = &ex->clients[i];
+	char opts[OPTS_TEXT], place[PATH_MAX + 32];
 
-		fprintf(out, "\t%s(%s,%s,%s,anonuid=%u,anongid=%u)\n", c->text,
-			c->opts.rw ? "rw" : "ro", c->opts.secure ? "secure" : "insecure",
-			squash_name(c->opts.squash), c->opts.anonuid, c->opts.anongid);
+	for (size_t i = 0; i < r->n; i++) {
+		const struct export_client *c = &r->v[i];
+		struct resolver_addrs a;
+
+		fprintf(out, "\t%s(%s)  %s", c->text, opts_text(&c->opts, opts, sizeof opts),
+			place_text(t->sources, c->at, place, sizeof place));
+		if (c->named && t->who && !resolver_addresses(t->who, c->text, &a))
+			fputs("  (no address known)", out);
+		fputc('\n', out);
 	}
 }
 
@@ -92,9 +95,108 @@ cmd_exports(void *arg, int argc, char **argv, FILE *out)
 
 	(void)argc;
 	(void)argv;
-	for (size_t i = 0; t && i < t->n; i++)
-		print_export(t->v[i], out);
+	for (size_t i = 0; t && i < t->n; i++) {
+		const struct export *ex = t->v[i];
+
+		fprintf(out, "%s  (export %08x, file system %08x, %s%s)\n", ex->path, ex->id,
+			ex->fs.id, ex->fs.khandle ? "kernel handles" : "handles from the store",
+			ex->fs.local ? "" : ", always in a worker");
+		print_rules(t, t->rules[i], out);
+	}
+	for (size_t i = 0; t && i < t->nabsent; i++) {
+		fprintf(out, "%s  (not served: %s)\n", t->absent[i].path, t->absent[i].why);
+		print_rules(t, t->absent[i].rules, out);
+	}
 	export_table_put(t);
+	return 0;
+}
+
+static int
+cmd_reload(void *arg, int argc, char **argv, FILE *out)
+{
+	struct server *s = arg;
+
+	(void)argc;
+	(void)argv;
+	return reload_all(s->reload, out);
+}
+
+/* export CLIENT:PATH [-o OPTIONS], the parts in any order. */
+static int
+cmd_export(void *arg, int argc, char **argv, FILE *out)
+{
+	struct server *s = arg;
+	const char *what = NULL, *options = NULL;
+	bool good = true;
+
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "-o") == 0 && i + 1 < argc && !options)
+			options = argv[++i];
+		else if (argv[i][0] != '-' && !what)
+			what = argv[i];
+		else
+			good = false;
+	if (!good || !what) {
+		fputs("export: say `export CLIENT:/PATH -o OPTIONS`, as in: export 10.0.0.0/8:/srv "
+		      "-o ro\n",
+		      out);
+		return EINVAL;
+	}
+	return reload_add(s->reload, what, options, out);
+}
+
+static int
+cmd_unexport(void *arg, int argc, char **argv, FILE *out)
+{
+	struct server *s = arg;
+
+	if (argc != 2) {
+		fputs("unexport: say `unexport CLIENT:/PATH`, or `unexport /PATH` for all clients\n",
+		      out);
+		return EINVAL;
+	}
+	return reload_remove(s->reload, argv[1], out);
+}
+
+/* A user number; false: not one. */
+static bool
+read_uid(const char *text, uid_t *uid)
+{
+	char *end;
+	unsigned long n;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	*uid = (uid_t)n;
+	return isdigit((unsigned char)*text) && !*end && !errno && n < UINT32_MAX;
+}
+
+static int
+cmd_explain(void *arg, int argc, char **argv, FILE *out)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
+	struct server *s = arg;
+	struct explain x = {.unprivileged = !s->ident.can_switch, .has_uid = argc == 4};
+	int e;
+
+	if (argc < 3 || argc > 4 || argv[2][0] != '/' || (argc == 4 && !read_uid(argv[3], &x.uid))) {
+		fputs("explain: say `explain CLIENT /PATH [UID]`, CLIENT an address or a host name\n",
+		      out);
+		return EINVAL;
+	}
+	e = getaddrinfo(argv[1], NULL, &hints, &found);
+	if (e) {
+		fprintf(out, "explain: %s: %s\n", argv[1], gai_strerror(e));
+		return ENOENT;
+	}
+	x.path = argv[2];
+	x.table = engine_table(&s->engine);
+	for (struct addrinfo *a = found; a; a = a->ai_next) {
+		memcpy(&x.peer, a->ai_addr, a->ai_addrlen);
+		explain(&x, out);
+	}
+	export_table_put((struct export_table *)(uintptr_t)x.table);
+	freeaddrinfo(found);
 	return 0;
 }
 
@@ -221,6 +323,11 @@ cmd_version(void *arg, int argc, char **argv, FILE *out)
 static const struct admin_command commands[] = {
     {"stat", "[--json]", "calls, bytes by way, latencies, stalls", true, cmd_stat},
     {"exports", NULL, "what is served to whom, and how", false, cmd_exports},
+    {"reload", NULL, "read the exports again; what changes", true, cmd_reload},
+    {"export", "CLIENT:PATH [-o OPTIONS]", "export more, until the next reload", true, cmd_export},
+    {"unexport", "CLIENT:PATH", "export less, until the next reload", true, cmd_unexport},
+    {"explain", "CLIENT PATH [UID]", "what a client may do with a path, and why", true,
+     cmd_explain},
     {"clients", NULL, "connections now, and the mount list", true, cmd_clients},
     {"fh", "HEX", "what a file handle means", true, cmd_fh},
     {"key", "export", "the key of the handles, for another server", false, cmd_key},

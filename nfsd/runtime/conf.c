@@ -57,7 +57,10 @@ set_clients(struct conf *c, const char *arg, char *why, size_t size)
 static bool
 set_file(struct conf *c, const char *arg, char *why, size_t size)
 {
-	(void)why, (void)size;
+	if (c->file)
+		return REASON("given twice; one file may be read");
+	if (!arg[0])
+		return REASON("not a file name; name an exports file, or leave -e out");
 	c->file = arg;
 	return true;
 }
@@ -196,7 +199,10 @@ static const struct option_row rows[] = {
      "who may mount: ADDR, ADDR/BITS or *, with commas\n"
      "(default this machine: 127.0.0.0/8,::1)",
      set_clients},
-    {'e', "exports", "FILE", "exports file (not read by this version; name a DIR)", set_file},
+    {'e', "exports", "FILE",
+     "read the exports from this file (default, without a\n"
+     "DIR: /etc/exports and /etc/exports.d/*.exports)",
+     set_file},
     {'n', "check", NULL, "check the exports and exit", set_check},
     {'p', "port", "PORT", "TCP port of NFS and MOUNT; 0: a free one (default 2049)", set_port},
     {'a', "address", "ADDR", "listen on this address; repeat for more (default all)", set_addr},
@@ -223,8 +229,9 @@ static const struct option_row rows[] = {
 static void
 usage(FILE *out)
 {
-	fprintf(out, "Usage: spliced [OPTION ...] DIR ...\n"
-		     "Serve each DIR over NFS version 3, without copying what is read.\n\n");
+	fprintf(out, "Usage: spliced [OPTION ...] [DIR ...]\n"
+		     "Serve each DIR, or what exports(5) names, over NFS version 3, without\n"
+		     "copying what is read.\n\n");
 	for (size_t i = 0; i < NROWS; i++) {
 		const struct option_row *r = &rows[i];
 		const char *line = r->help;
@@ -352,14 +359,10 @@ set_ports(struct conf *c)
 static int
 finish(struct conf *c, FILE *err)
 {
-	if (c->ndirs == 0 && c->file)
-		return complain(
-		    err, "-e", c->file,
-		    "this version does not read exports files; name the directories on the "
-		    "command line, as in: spliced -o ro -c 10.0.0.0/8 /srv/data");
-	if (c->ndirs == 0)
-		return complain(err, "nothing to export", NULL,
-				"name a directory, as in: spliced /srv/data (see spliced --help)");
+	if (c->ndirs == 0 && (c->options || c->clients))
+		return complain(err, c->options ? "-o" : "-c",
+				c->options ? c->options : c->clients,
+				"is for a DIR, and none is named; exports files say it themselves");
 	for (size_t i = 0; i < c->ndirs; i++)
 		if (!c->dirs[i][0])
 			return complain(

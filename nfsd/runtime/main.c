@@ -17,9 +17,11 @@
 #include "conf.h"
 #include "hints.h"
 #include "log.h"
+#include "reload.h"
 #include "server.h"
 
 #define DRAIN_SECONDS 10.
+#define HINTS_MAX 8 /* exports whose mount commands are printed at the start */
 
 /* Descriptors 0-2 must be open: else a file of ours would get such a number, and a stray message
  * would be written into it. */
@@ -44,12 +46,21 @@ on_signal(struct ev_loop *ev, ev_signal *w, int revents)
 }
 
 static void
+on_reload(struct ev_loop *ev, ev_signal *w, int revents)
+{
+	(void)ev;
+	(void)revents;
+	reload_request(w->data);
+}
+
+static void
 set_signals(void)
 {
 	struct sigaction sa = {.sa_handler = SIG_IGN};
 
 	sigaction(SIGPIPE, &sa, NULL); /* splice(2) has no MSG_NOSIGNAL */
 	sigaction(SIGXFSZ, &sa, NULL);
+	sigaction(SIGHUP, &sa, NULL); /* until there is something to reload */
 	umask(0);
 }
 
@@ -57,14 +68,14 @@ set_signals(void)
 
 /* Only this machine may mount it when every rule names loopback. */
 static bool
-is_local(const struct export *ex)
+is_local(const struct rules *r)
 {
 	static const uint8_t v4[13] = {[10] = 0xff, [11] = 0xff, [12] = 127};
 
-	for (size_t i = 0; i < ex->nclients; i++) {
-		const struct export_client *c = &ex->clients[i];
+	for (size_t i = 0; i < r->n; i++) {
+		const struct export_client *c = &r->v[i];
 
-		if (c->everyone ||
+		if (c->kind > CLIENT_SUBNET || c->named ||
 		    (!IN6_IS_ADDR_LOOPBACK(&c->addr) && memcmp(&c->addr, v4, sizeof v4) != 0))
 			return false;
 	}
@@ -79,13 +90,13 @@ say_hints(struct server *s)
 	struct sockaddr_storage any = {.ss_family = AF_INET6}, at[CONF_ADDRS_MAX + 1];
 	const struct sockaddr *addrs[CONF_ADDRS_MAX + 1];
 	struct hints h = {.exports = ex,
-			  .nexports = t->n,
+			  .nexports = t->n < HINTS_MAX ? t->n : HINTS_MAX,
 			  .addrs = addrs,
 			  .naddrs = s->conf->naddrs,
 			  .rpcbind = !s->conf->no_rpcbind};
 
-	for (size_t i = 0; ex && i < t->n; i++)
-		ex[i] = (struct hint_export){.path = t->v[i]->path, .local = is_local(t->v[i])};
+	for (size_t i = 0; ex && i < h.nexports; i++)
+		ex[i] = (struct hint_export){.path = t->v[i]->path, .local = is_local(t->rules[i])};
 	for (size_t i = 0; i < h.naddrs; i++)
 		at[i] = s->conf->addrs[i].addr;
 	if (h.naddrs == 0)
@@ -147,35 +158,24 @@ report_ready(int parent)
 
 /* ---- -n ---- */
 
-/* Checks what the command line says, opening nothing that a running server holds. */
+/* Checks what the command line and the exports files say, opening nothing that a running server
+ * holds, and prints it as it is understood. */
 static int
 check(const struct conf *c)
 {
-	struct export_opts o;
-	char err[512] = "", real[PATH_MAX];
-	int bad = 0;
+	struct entries e = {0};
+	struct diag d = {0};
+	struct plan p = {0};
+	bool good = reload_read(c, &e, &d);
 
-	memset(&o, 0, sizeof o);
-	if (c->options && export_parse_opts(c->options, &o, err, sizeof err) != 0) {
-		log_error("-o %s: %s", c->options, err);
-		bad++;
-	}
-	for (size_t i = 0; i < c->ndirs; i++) {
-		struct stat st;
-
-		if (!realpath(c->dirs[i], real) || stat(real, &st) != 0) {
-			log_error("%s: %s", c->dirs[i], strerror(errno));
-			bad++;
-		} else if (!S_ISDIR(st.st_mode)) {
-			log_error("%s: not a directory; export the directory it lies in",
-				  c->dirs[i]);
-			bad++;
-		} else {
-			printf("%s  %s(%s)\n", real, c->clients ? c->clients : "127.0.0.0/8,::1",
-			       c->options ? c->options : "ro,secure");
-		}
-	}
-	return bad ? 1 : 0;
+	good = plan_make(&p, &e, geteuid() != 0, &d) && good;
+	diag_print(&d, stderr);
+	if (good)
+		plan_print(&p, stdout);
+	plan_free(&p);
+	entries_free(&e);
+	diag_free(&d);
+	return good ? 0 : 1;
 }
 
 /* ---- running ---- */
@@ -184,14 +184,17 @@ static int
 serve(const struct conf *conf, int parent)
 {
 	static struct server s;
-	ev_signal term, intr;
+	ev_signal term, intr, hup;
 	int rc = server_start(&s, conf);
 
 	if (rc == 0) {
 		ev_signal_init(&term, on_signal, SIGTERM);
 		ev_signal_init(&intr, on_signal, SIGINT);
+		ev_signal_init(&hup, on_reload, SIGHUP);
+		hup.data = s.reload;
 		ev_signal_start(s.ev, &term);
 		ev_signal_start(s.ev, &intr);
+		ev_signal_start(s.ev, &hup);
 		if (conf->level >= LOG_LVL_INFO)
 			say_hints(&s);
 		log_info("ready on port %u", s.port);
@@ -200,6 +203,7 @@ serve(const struct conf *conf, int parent)
 		sd_notify(0, "STOPPING=1");
 		ev_signal_stop(s.ev, &term);
 		ev_signal_stop(s.ev, &intr);
+		ev_signal_stop(s.ev, &hup);
 		signal(SIGTERM, SIG_DFL); /* the second one ends it */
 		signal(SIGINT, SIG_DFL);
 	}

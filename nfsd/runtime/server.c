@@ -13,6 +13,8 @@
 #include "buf.h"
 #include "commands.h"
 #include "log.h"
+#include "reload.h"
+#include "resolver.h"
 #include "rpcb.h"
 #include "statedir.h"
 #include "sweep.h"
@@ -57,45 +59,47 @@ open_state(struct server *s)
 	return 0;
 }
 
-/* The table of the DIRs of the command line; NULL after saying every error. */
-static struct export_table *
-make_table(struct server *s)
+/* Addresses of names, groups of users: another answer than before makes what was decided void. */
+static void
+names_changed(void *arg)
 {
-	const struct conf *c = s->conf;
-	struct export_env env = {.kernel = &s->kernel,
-				 .key = &s->key,
-				 .store = s->store,
-				 .unprivileged = !s->ident.can_switch};
-	struct export_spec *spec = calloc(c->ndirs ? c->ndirs : 1, sizeof *spec);
-	char err[8192] = "";
-	struct export_table *t = NULL;
-
-	for (size_t i = 0; spec && i < c->ndirs; i++)
-		spec[i] = (struct export_spec){
-		    .path = c->dirs[i], .options = c->options, .clients = c->clients};
-	if (spec)
-		t = export_table_make(&env, spec, c->ndirs, err, sizeof err);
-	free(spec);
-	for (char *line = strtok(err, "\n"); line; line = strtok(NULL, "\n"))
-		log_error("%s", line);
-	return t;
+	engine_renew_table(arg);
 }
 
+static int
+open_names(struct server *s)
+{
+	struct resolver_ops ops = resolver_ops_libc;
+
+	ops.changed = names_changed;
+	ops.arg = &s->engine;
+	s->who = resolver_new(&ops, &resolver_times_default);
+	if (s->who)
+		return 0;
+	log_error("cannot start the thread that asks for names: %s", strerror(errno));
+	return 1;
+}
+
+/* What makes exports keeps the capabilities for it; everything that is started afterwards does
+ * without. */
 static int
 open_exports(struct server *s)
 {
 	char err[512] = "";
-	struct export_table *t = make_table(s);
+	struct export_env env = {.kernel = &s->kernel,
+				 .key = &s->key,
+				 .store = s->store,
+				 .unprivileged = !s->ident.can_switch};
 
-	if (!t)
-		return 1;
 	engine_init(&s->engine);
-	engine_swap_table(&s->engine, t);
+	s->reload = reload_new(s->conf, &env, &s->engine);
+	if (!s->reload)
+		return 1;
 	if (ident_narrow(&s->ident, err, sizeof err) != 0) {
 		log_error("%s", err);
 		return 1;
 	}
-	return 0;
+	return open_names(s);
 }
 
 /* Replies kept for repeated calls. The state directory is ours alone: the store is open. */
@@ -139,6 +143,7 @@ open_engine(struct server *s)
 	s->engine.key = &s->key;
 	s->engine.store = s->store;
 	s->engine.unprivileged = !s->ident.can_switch;
+	reload_ready(s->reload, s->who, s->files);
 	if (open_drc(s) != 0)
 		return 1;
 	if (getrandom(&s->engine.verifier, sizeof s->engine.verifier, 0) < 0)
@@ -251,6 +256,8 @@ server_stop(struct server *s, double seconds)
 	if (s->udp)
 		udp_free(s->udp);
 	sweep_free(s->sweep);
+	reload_free(s->reload);
+	resolver_free(s->who);
 	drc_close(s->engine.drc);
 	if (s->engine.table)
 		engine_fini(&s->engine);

@@ -22,6 +22,8 @@
 
 struct admin;
 struct registrar;
+struct reload;
+struct resolver;
 struct sweep;
 
 struct server {
@@ -35,6 +37,8 @@ struct server {
 	struct files *files;
 	struct vfs vfs;
 	struct engine engine;
+	struct reload *reload;
+	struct resolver *who;
 	struct pool *pool;
 	struct loop *loops[CONF_LOOPS_MAX];
 	unsigned nloops;

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "plan.h"
+#include "log.h"
+#include "say.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PATH_TEXT_MAX 1024 /* MNTPATHLEN, RFC 1813 5.1.2: no client can ask for more */
+
+struct rules *
+rules_ref(struct rules *r)
+{
+	__atomic_fetch_add(&r->refs, 1, __ATOMIC_RELAXED);
+	return r;
+}
+
+void
+rules_put(struct rules *r)
+{
+	if (!r || __atomic_sub_fetch(&r->refs, 1, __ATOMIC_ACQ_REL) != 0)
+		return;
+	for (size_t i = 0; i < r->n; i++)
+		free(r->v[i].text);
+	free(r->v);
+	free(r);
+}
+
+void
+plan_free(struct plan *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		free(p->v[i].path);
+		free(p->v[i].absent);
+		rules_put(p->v[i].rules);
+	}
+	for (size_t i = 0; i < p->naliases; i++)
+		free(p->aliases[i].path);
+	free(p->v);
+	free(p->aliases);
+	sources_put(p->sources);
+	*p = (struct plan){0};
+}
+
+void
+plan_say(struct diag *d, enum diag_level level, const struct sources *s, struct origin at,
+	 const char *path, const char *message)
+{
+	if (at.src && at.src < s->n)
+		diag_add(d, level, s->v[at.src], (struct spot){at.line, at.col}, "%s: %s", path,
+			 message);
+	else
+		diag_add(d, level, NULL, (struct spot){0, 0}, "%s: %s", path, message);
+}
+
+/* ---- one entry: its path ---- */
+
+struct item {
+	const struct entry *e;
+	char *real; /* canonical path, or the written one */
+	char *why;  /* it is not there */
+	bool missing;
+	size_t order;
+};
+
+static const char *
+why_no_path(int code)
+{
+	switch (code) {
+	case ENOENT:
+		return "does not exist; make it, or correct the path";
+	case EACCES:
+		return "this server may not reach it; give it search permission on the way, or run "
+		       "it as root";
+	default:
+		return strerror(code);
+	}
+}
+
+/* NULL, or why this path cannot be served now. */
+static const char *
+trouble(const struct entry *e, const char *real)
+{
+	const char *mp = e->mountpoint ? e->mountpoint : real;
+	struct statx x;
+
+	if (!*e->path)
+		return "the path is empty";
+	if (!real || statx(AT_FDCWD, real, 0, STATX_TYPE, &x) < 0)
+		return why_no_path(errno);
+	if (!S_ISDIR(x.stx_mode))
+		return "is not a directory; only directories are exported";
+	if (e->client.opts.mountpoint &&
+	    (statx(AT_FDCWD, mp, 0, STATX_TYPE, &x) < 0 ||
+	     !(x.stx_attributes & STATX_ATTR_MOUNT_ROOT)))
+		return e->mountpoint
+			   ? "nothing is mounted at the path of mountpoint="
+			   : "nothing is mounted there, and option mountpoint asks for it";
+	return NULL;
+}
+
+/* A path that cannot be resolved, tidied: no double or trailing slashes. */
+static char *
+tidy(const char *path)
+{
+	char *copy = strdup(path), *out = copy;
+
+	for (const char *p = path; copy && *p; p++)
+		if (*p != '/' || (p[1] && p[1] != '/'))
+			*out++ = *p;
+	if (copy && out == copy && *path == '/')
+		*out++ = '/';
+	if (copy)
+		*out = '\0';
+	return copy;
+}
+
+static bool
+item_fill(struct item *it, const struct entry *e, size_t order)
+{
+	char *real = *e->path ? realpath(e->path, NULL) : NULL;
+	const char *why = trouble(e, real);
+
+	*it = (struct item){.e = e, .order = order};
+	it->real = real ? real : tidy(e->path);
+	it->why = why ? strdup(why) : NULL;
+	it->missing = !real;
+	return it->real && (!why || it->why);
+}
+
+/* Entries of one line follow each other: what the path is was found out a moment ago. */
+static bool
+item_like(struct item *it, const struct item *before, const struct entry *e, size_t order)
+{
+	const struct entry *b = before->e;
+
+	if (strcmp(b->path, e->path) != 0 ||
+	    b->client.opts.mountpoint != e->client.opts.mountpoint ||
+	    !b->mountpoint != !e->mountpoint ||
+	    (e->mountpoint && strcmp(b->mountpoint, e->mountpoint) != 0))
+		return item_fill(it, e, order);
+	*it = (struct item){
+	    .e = e, .order = order, .real = strdup(before->real), .missing = before->missing};
+	if (before->why)
+		it->why = strdup(before->why);
+	return it->real && (!before->why || it->why);
+}
+
+static int
+item_order(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+	int c = strcmp(x->real, y->real);
+
+	return c ? c : x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* ---- one directory ---- */
+
+struct making {
+	struct plan *p;
+	const struct sources *sources;
+	bool unprivileged;
+	struct diag *d;
+};
+
+static void
+complain(const struct making *m, enum diag_level level, const struct entry *e,
+	 struct origin at, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+static void
+complain(const struct making *m, enum diag_level level, const struct entry *e, struct origin at,
+	 const char *fmt, ...)
+{
+	char text[PATH_MAX + 512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	plan_say(m->d, level, m->sources, at, e->path, text);
+}
+
+/* An unprivileged server has one identity, and all that is squashed becomes it. */
+static void
+unprivileged_opts(const struct making *m, const struct entry *e, struct export_opts *o)
+{
+	if (!m->unprivileged)
+		return;
+	if (o->anon_given && (o->anonuid != geteuid() || o->anongid != getegid()))
+		complain(m, DIAG_ERROR, e, e->client.at,
+			 "anonuid=/anongid=: this server is not root and can act only as user %u, "
+			 "group %u; leave them out, or run it as root",
+			 geteuid(), getegid());
+	o->anonuid = geteuid();
+	o->anongid = getegid();
+	if (o->squash == SQUASH_NONE) {
+		complain(m, DIAG_WARN, e, e->client.at,
+			 "no_root_squash: this server is not root; root of the clients acts as user "
+			 "%u",
+			 geteuid());
+		o->squash = SQUASH_ROOT;
+	}
+}
+
+static bool
+same_client(const struct export_client *a, const struct export_client *b)
+{
+	if (a->kind != b->kind || a->named != b->named)
+		return false;
+	if (a->kind == CLIENT_EVERYONE)
+		return true;
+	if (a->kind == CLIENT_SUBNET || (a->kind == CLIENT_HOST && !a->named))
+		return memcmp(&a->addr, &b->addr, sizeof a->addr) == 0 &&
+		       memcmp(&a->mask, &b->mask, sizeof a->mask) == 0;
+	return (a->kind == CLIENT_NETGROUP ? strcmp : strcasecmp)(a->text, b->text) == 0;
+}
+
+static int
+client_order(const void *a, const void *b)
+{
+	const struct export_client *x = *(struct export_client *const *)a,
+				   *y = *(struct export_client *const *)b;
+	int c = (int)x->kind - (int)y->kind;
+
+	if (!c)
+		c = (int)x->named - (int)y->named;
+	if (!c)
+		c = memcmp(&x->addr, &y->addr, sizeof x->addr);
+	if (!c)
+		c = memcmp(&x->mask, &y->mask, sizeof x->mask);
+	if (!c && (x->named || (x->kind != CLIENT_SUBNET && x->kind != CLIENT_EVERYONE)))
+		c = strcasecmp(x->text, y->text);
+	return c ? c : x < y ? -1 : x > y;
+}
+
+/* The same client twice: the first one counts, the other goes. */
+static bool
+drop_twins(const struct making *m, const struct entry *e, struct rules *r)
+{
+	struct export_client **by = calloc(r->n + 1, sizeof *by);
+	char place[PATH_MAX + 32];
+	size_t kept = 0;
+
+	if (!by)
+		return false;
+	for (size_t i = 0; i < r->n; i++)
+		by[i] = &r->v[i];
+	qsort(by, r->n, sizeof *by, client_order);
+	for (size_t i = 1, first = 0; i < r->n; i++) {
+		if (!same_client(by[first], by[i])) {
+			first = i;
+			continue;
+		}
+		complain(m, DIAG_WARN, e, by[i]->at, "%s has a rule already (%s), which counts",
+			 by[i]->text,
+			 place_text(m->sources, by[first]->at, place, sizeof place));
+		by[i]->kind = CLIENT_GSS + 1;
+	}
+	free(by);
+	for (size_t i = 0; i < r->n; i++)
+		if (r->v[i].kind > CLIENT_GSS)
+			free(r->v[i].text);
+		else
+			r->v[kept++] = r->v[i];
+	r->n = kept;
+	return true;
+}
+
+/* fsid= names the file system, so all entries of a directory that give it must agree. */
+static void
+join_opts(const struct making *m, struct plan_export *x, const struct entry *e)
+{
+	const struct export_opts *o = &e->client.opts;
+
+	x->rw |= o->rw;
+	x->opts.mountpoint |= o->mountpoint;
+	if (!o->fsid_kind)
+		return;
+	if (x->opts.fsid_kind && (x->opts.fsid_kind != o->fsid_kind ||
+				  memcmp(x->opts.fsid, o->fsid, sizeof o->fsid) != 0))
+		complain(m, DIAG_ERROR, e, e->client.at,
+			 "another fsid= than for the clients before; a directory has one");
+	x->opts.fsid_kind = o->fsid_kind;
+	memcpy(x->opts.fsid, o->fsid, sizeof o->fsid);
+}
+
+static bool
+add_rule(const struct making *m, struct plan_export *x, const struct entry *e)
+{
+	struct export_client *c = &x->rules->v[x->rules->n];
+
+	*c = e->client;
+	c->text = strdup(e->client.text);
+	if (!c->text)
+		return false;
+	x->rules->n++;
+	unprivileged_opts(m, e, &c->opts);
+	join_opts(m, x, e);
+	return true;
+}
+
+static bool
+add_alias(struct plan *p, const char *path, size_t at)
+{
+	char *copy = tidy(path);
+	struct plan_alias *v;
+
+	if (!copy)
+		return false;
+	for (size_t i = p->naliases; i > 0 && p->aliases[i - 1].at == at; i--)
+		if (strcmp(p->aliases[i - 1].path, copy) == 0) {
+			free(copy);
+			return true;
+		}
+	v = reallocarray(p->aliases, p->naliases + 1, sizeof *v);
+	if (!v) {
+		free(copy);
+		return false;
+	}
+	p->aliases = v;
+	v[p->naliases++] = (struct plan_alias){copy, at};
+	return true;
+}
+
+/* What cannot be served now is an error of the command line, whose author is there to be told; in a
+ * file it stands aside until it comes, and the others are served. */
+static bool
+judge_path(const struct making *m, struct plan_export *x, const struct item *it)
+{
+	const struct entry *e = it->e;
+
+	if (strlen(x->path) > PATH_TEXT_MAX)
+		complain(m, DIAG_ERROR, e, e->at,
+			 "the path is longer than the %d bytes that a client can ask for; export a "
+			 "shorter path to it (a bind mount)",
+			 PATH_TEXT_MAX);
+	if (!it->why || x->absent)
+		return true;
+	complain(m, e->at.src ? DIAG_WARN : DIAG_ERROR, e, e->at, "%s%s", it->why,
+		 e->at.src ? " (not served until then)" : "");
+	x->missing = it->missing;
+	x->absent = strdup(it->why);
+	return x->absent;
+}
+
+/* The items of one directory. */
+static bool
+add_export(const struct making *m, const struct item *v, size_t n)
+{
+	struct plan_export *x = &m->p->v[m->p->n++];
+	bool good;
+
+	x->path = strdup(v->real);
+	x->rules = calloc(1, sizeof *x->rules);
+	if (x->rules)
+		x->rules->v = calloc(n, sizeof *x->rules->v);
+	if (!x->path || !x->rules || !x->rules->v)
+		return false;
+	x->rules->refs = 1;
+	x->rules->at = v->e->at;
+	export_opts_default(&x->opts);
+	for (size_t i = 0; i < n; i++) {
+		const struct entry *e = v[i].e;
+
+		good = judge_path(m, x, &v[i]) && add_rule(m, x, e);
+		if (good && strcmp(e->path, x->path) != 0)
+			good = add_alias(m->p, e->path, m->p->n - 1);
+		if (!good)
+			return false;
+	}
+	for (size_t i = 1; i < n; i++)
+		if (!v[i].e->at.src && !v->e->at.src && v[i].e->at.line != v->e->at.line) {
+			complain(m, DIAG_ERROR, v[i].e, v[i].e->at,
+				 "is exported twice; give it once, with all its clients");
+			return true;
+		}
+	if (!drop_twins(m, v->e, x->rules))
+		return false;
+	for (size_t i = 0; i < x->rules->n; i++)
+		x->rules->kinds |= 1u << x->rules->v[i].kind;
+	return true;
+}
+
+static bool
+gather(const struct making *m, struct item *items, size_t n)
+{
+	m->p->v = calloc(n + 1, sizeof *m->p->v);
+	if (!m->p->v)
+		return false;
+	qsort(items, n, sizeof *items, item_order);
+	for (size_t i = 0, j; i < n; i = j) {
+		for (j = i + 1; j < n && strcmp(items[j].real, items[i].real) == 0;)
+			j++;
+		if (j - i >= RULES_MAX || m->p->n >= EXPORTS_MAX)
+			complain(m, DIAG_ERROR, items[i].e, items[i].e->at,
+				 "more exports than %u, or more clients of one", EXPORTS_MAX - 1);
+		else if (!add_export(m, items + i, j - i))
+			return false;
+	}
+	return true;
+}
+
+bool
+plan_make(struct plan *p, const struct entries *e, bool unprivileged, struct diag *d)
+{
+	struct item *items = calloc(e->n + 1, sizeof *items);
+	struct making m = {p, e->sources, unprivileged, d};
+	unsigned errors = d->errors;
+	bool good = items != NULL;
+
+	*p = (struct plan){.sources = e->sources ? sources_ref(e->sources) : NULL};
+	for (size_t i = 0; good && i < e->n; i++)
+		good = i ? item_like(&items[i], &items[i - 1], &e->v[i], i)
+			 : item_fill(&items[i], &e->v[i], i);
+	good = good && gather(&m, items, e->n);
+	for (size_t i = 0; items && i < e->n; i++) {
+		free(items[i].real);
+		free(items[i].why);
+	}
+	free(items);
+	if (!good)
+		diag_add(d, DIAG_ERROR, NULL, (struct spot){0, 0}, "no memory for the exports");
+	return d->errors == errors;
+}
+
+/* ---- as text ---- */
+
+const char *
+place_text(const struct sources *s, struct origin at, char *buf, size_t size)
+{
+	if (!s || !at.src || at.src >= s->n)
+		return "command line";
+	if (at.line)
+		snprintf(buf, size, "%s:%u:%u", s->v[at.src], at.line, at.col);
+	else
+		snprintf(buf, size, "%s", s->v[at.src]);
+	return buf;
+}
+
+static void
+fsid_text(const struct export_opts *o, FILE *f)
+{
+	if (o->fsid_kind == FSID_NUMBER)
+		fprintf(f, ",fsid=%u",
+			(unsigned)o->fsid[12] << 24 | o->fsid[13] << 16 | o->fsid[14] << 8 |
+			    o->fsid[15]);
+	if (o->fsid_kind != FSID_UUID)
+		return;
+	fputs(",fsid=", f);
+	for (int i = 0; i < 16; i++)
+		fprintf(f, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", o->fsid[i]);
+}
+
+static void
+sec_text(const struct export_opts *o, FILE *f)
+{
+	static const char *const names[] = {"sys", "none", "krb5", "krb5i", "krb5p"};
+	unsigned sec = o->sec ? o->sec : 1;
+	const char *before = ",sec=";
+
+	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+		if (sec & 1u << i) {
+			fprintf(f, "%s%s", before, names[i]);
+			before = ":";
+		}
+}
+
+char *
+opts_text(const struct export_opts *o, char *buf, size_t size)
+{
+	static const char *const squash[] = {[SQUASH_ROOT] = "root_squash",
+					     [SQUASH_NONE] = "no_root_squash",
+					     [SQUASH_ALL] = "all_squash"};
+	FILE *f = fmemopen(buf, size, "w");
+
+	*buf = '\0';
+	if (!f)
+		return buf;
+	fprintf(f, "%s,%s,%s,%s", o->rw ? "rw" : "ro", o->async ? "async" : "sync",
+		o->secure ? "secure" : "insecure", squash[o->squash]);
+	fprintf(f, ",anonuid=%u,anongid=%u", o->anonuid, o->anongid);
+	fprintf(f, "%s%s%s%s%s", o->nordirplus ? ",nordirplus" : "", o->no_acl ? ",no_acl" : "",
+		o->crossmnt ? ",crossmnt" : "", o->nohide ? ",nohide" : "",
+		o->mountpoint ? ",mountpoint" : "");
+	sec_text(o, f);
+	if (o->tls_only)
+		fputs(",xprtsec=tls", f);
+	fsid_text(o, f);
+	fclose(f);
+	return buf;
+}
+
+/* A word as an exports file needs it. */
+static void
+print_word(const char *s, FILE *out)
+{
+	for (; *s; s++)
+		if ((unsigned char)*s <= ' ' || *s == '"' || *s == '\\' || *s == '#' || *s == 0x7f)
+			fprintf(out, "\\%03o", (unsigned char)*s);
+		else
+			fputc(*s, out);
+}
+
+void
+plan_print(const struct plan *p, FILE *out)
+{
+	char text[OPTS_TEXT], place[PATH_MAX + 32];
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct plan_export *x = &p->v[i];
+
+		for (size_t j = 0; j < x->rules->n; j++) {
+			const struct export_client *c = &x->rules->v[j];
+
+			print_word(x->path, out);
+			fputs("  ", out);
+			print_word(c->text, out);
+			fprintf(out, "(%s)  # %s%s%s\n", opts_text(&c->opts, text, sizeof text),
+				place_text(p->sources, c->at, place, sizeof place),
+				x->absent ? "; not served: " : "", x->absent ? x->absent : "");
+		}
+	}
+}

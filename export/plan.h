@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PLAN_H
+#define PLAN_H
+/*
+ * From what is written to what shall be served: entries gathered by directory, paths made canonical,
+ * options that belong together checked. Nothing of the server is needed, so `spliced -n` stops here.
+ */
+#include "diag.h"
+#include "entries.h"
+#include "export.h"
+
+struct plan_export {
+	char *path; /* canonical; as written where there is none */
+	char *absent; /* why it cannot be served now; NULL: it can */
+	bool missing; /* there is no such path */
+	struct rules *rules;
+	struct export_opts opts; /* fsid= and mountpoint, whichever entry gave them */
+	bool rw;
+};
+struct plan_alias {
+	char *path; /* as written, where that is another */
+	size_t at;  /* of the export in v */
+};
+
+struct plan {
+	struct plan_export *v; /* sorted by path */
+	size_t n;
+	struct plan_alias *aliases;
+	size_t naliases;
+	struct sources *sources;
+};
+
+/* False when something is wrong; the plan is then of no use, but is to be freed all the same. A path
+ * of a file that is not there is no error: it may come. unprivileged: see export_env. */
+bool plan_make(struct plan *, const struct entries *, bool unprivileged, struct diag *);
+void plan_free(struct plan *);
+/* As exports(5), a client a line, everything spelled out. */
+void plan_print(const struct plan *, FILE *);
+/* "FILE:LINE:COL", or "command line". */
+const char *place_text(const struct sources *, struct origin, char *buf, size_t size);
+/* Options as a list, everything spelled out. */
+char *opts_text(const struct export_opts *, char *buf, size_t size);
+#define OPTS_TEXT 512
+/* Messages about a place: with file, line, column, or with the path that the command line named. */
+void plan_say(struct diag *, enum diag_level, const struct sources *, struct origin,
+	      const char *path, const char *message);
+
+#endif
