@@ -5,11 +5,8 @@
  * Order on the wire is stash, then flight, then wait. flush() works on the first of these that is
  * not empty, until the socket is full, the quantum is spent or nothing is left.
  *
- * Happy path of a batch with file spans: heads are collected in a small buffer (`pend`), written
- * into a pipe just before the span that follows them (one slot), the span is spliced after them by
- * reference, and the pad joins the next head. When the batch is assembled its pipes are spliced to
- * the socket, every piece but the last with MORE. A pipe that a worker filled joins the chain as it
- * is.
+ * Happy path of a batch with file spans: it is assembled in pipes (assemble.c), heads and pages by
+ * turns, and the pipes are spliced to the socket, every piece but the last with MORE.
  *
  * Failure modes:
  * - A span comes up short (the file was cut, or refuses splice): nothing of the batch is on the
@@ -25,7 +22,7 @@
  * Honest limit: pages in a pipe are the page cache's own. What a client reads may be newer than the
  * attributes beside it.
  */
-#include "reply.h"
+#include "replyint.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,9 +38,6 @@
 #include "buf.h"
 
 #define IOVS 192 /* of one sendmsg: 64 replies of head, body, pad */
-#define FOLD_BYTES                                                                                 \
-	4096 /* bytes-only replies up to here ride in the pipe of the span behind them             \
-	      */
 #define GULP_MIN (128u << 10)
 
 static const char zeros[4];
@@ -98,13 +92,6 @@ flight_drop(struct sender *s, struct pipes *ps)
 	}
 }
 
-/* What a reply pins while it waits. */
-static size_t
-full_bytes(const struct reply *r)
-{
-	return r->full_pipe ? r->full_pipe->bytes : 0;
-}
-
 void
 sender_fini(struct sender *s, struct pipes *ps, struct replies *left)
 {
@@ -127,265 +114,6 @@ sender_queue(struct sender *s, struct reply *r)
 	s->queued++;
 	budget_add(full_bytes(r));
 	replies_add(&s->wait, r);
-}
-
-static bool
-is_bytes(const struct reply *r)
-{
-	return r->body.len == 0 || r->body.base;
-}
-
-static struct reply *
-pop(struct sender *s)
-{
-	s->queued--;
-	return replies_take(&s->wait);
-}
-
-/* ---- assembling a batch in pipes ---- */
-
-struct batch {
-	struct send_ctx *x;
-	struct pipe *first, **link, *cur; /* chain; cur: the last of it, if ours to fill */
-	unsigned npipes;
-	size_t bytes;
-	size_t npend;
-	char pend[PIPE_SLOT];
-};
-
-static void
-batch_init(struct batch *b, struct send_ctx *x)
-{
-	b->x = x;
-	b->first = b->cur = NULL;
-	b->link = &b->first;
-	b->npipes = 0;
-	b->bytes = b->npend = 0;
-}
-
-static void
-chain(struct batch *b, struct pipe *p)
-{
-	*b->link = p;
-	b->link = &p->next;
-	p->next = NULL;
-	b->npipes++;
-}
-
-/* A pipe with at least one free slot at the end of the chain, or NULL. */
-static struct pipe *
-room(struct batch *b)
-{
-	if (b->cur && pipe_free(b->cur) > 0)
-		return b->cur;
-	b->cur = pipes_take(b->x->pipes);
-	if (b->cur)
-		chain(b, b->cur);
-	return b->cur;
-}
-
-static bool
-put_pend(struct batch *b)
-{
-	struct pipe *p;
-
-	if (b->npend == 0)
-		return true;
-	p = room(b);
-	/* at most a page, one slot is free: such a write is atomic and cannot block (pipe(7)) */
-	if (!p || write(p->w, b->pend, b->npend) != (ssize_t)b->npend)
-		return false;
-	p->used++;
-	p->bytes += b->npend;
-	b->bytes += b->npend;
-	b->npend = 0;
-	return true;
-}
-
-static bool
-put_bytes(struct batch *b, const char *data, size_t n)
-{
-	while (n > 0) {
-		size_t k = sizeof b->pend - b->npend;
-
-		if (k == 0) {
-			if (!put_pend(b))
-				return false;
-			continue;
-		}
-		if (k > n)
-			k = n;
-		memcpy(b->pend + b->npend, data, k);
-		b->npend += k;
-		data += k;
-		n -= k;
-	}
-	return true;
-}
-
-/* Splices the whole span, over as many pipes as it takes. False: it came up short, or no pipe. */
-static bool
-put_span(struct batch *b, struct reply *r)
-{
-	const payload *body = &r->body;
-	off_t off = body->off;
-	size_t left = body->len;
-
-	while (left > 0) {
-		struct pipe *p = room(b);
-
-		if (!p)
-			return false;
-		/* as much as the free slots surely take; the first page may be partial */
-		size_t fit = (size_t)pipe_free(p) * PIPE_SLOT - (size_t)(off % PIPE_SLOT);
-		size_t want = left < fit ? left : fit;
-		ssize_t n = splice(body->fd, &off, p->w, NULL, want, SPLICE_F_NONBLOCK);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN && p->bytes > 0) {
-			p->used = p->slots; /* fuller than we counted: go on in the next */
-			continue;
-		}
-		if (n <= 0) {
-			r->why = n == 0 ? REDO_SHORT : REDO_REFUSED;
-			return false;
-		}
-		p->used += pipe_slots((unsigned long long)(off - n), (size_t)n);
-		p->bytes += (size_t)n;
-		b->bytes += (size_t)n;
-		left -= (size_t)n;
-	}
-	return true;
-}
-
-static bool
-put_reply(struct batch *b, struct reply *r)
-{
-	r->why = REDO_NOPIPE;
-	if (!put_bytes(b, r->head, r->headlen))
-		return false;
-	if (is_bytes(r)) {
-		if (!put_bytes(b, r->body.base, r->body.len))
-			return false;
-	} else if (r->full_pipe) {
-		if (!put_pend(b))
-			return false;
-		chain(b, r->full_pipe);
-		b->cur = NULL;
-		b->bytes += r->full_pipe->bytes;
-	} else if (!put_pend(b) || !put_span(b, r)) {
-		return false;
-	}
-	return put_bytes(b, zeros, r->pad);
-}
-
-/* Throws the chain away, but for pipes that workers filled: those go back to the replies they
- * belong to. */
-static void
-batch_drop(struct batch *b, const struct sender *s)
-{
-	struct pipe *p = b->first, *next;
-
-	for (; p; p = next) {
-		bool kept = false;
-
-		next = p->next;
-		for (const struct reply *r = s->wait.first; r && !kept; r = r->next)
-			kept = r->full_pipe == p;
-		if (!kept)
-			pipes_give(b->x->pipes, p);
-	}
-}
-
-/* Is this reply to go through a pipe: a span itself, or few bytes with a span behind them? */
-static bool
-folds(const struct reply *r, size_t bytes_before)
-{
-	for (; r && is_bytes(r); r = r->next) {
-		bytes_before += reply_len(r);
-		if (bytes_before > FOLD_BYTES)
-			return false;
-	}
-	return r != NULL;
-}
-
-static void
-account(struct send_ctx *x, const struct reply *r)
-{
-	if (r->body.len == 0)
-		return;
-	if (is_bytes(r))
-		x->copied += r->body.len;
-	else
-		x->spliced += r->body.len;
-}
-
-/* Replies [first, end) are in the pipes: finish them. */
-static void
-batch_commit(struct sender *s, struct batch *b, const struct reply *end)
-{
-	while (s->wait.first != end) {
-		struct reply *r = pop(s);
-
-		account(b->x, r);
-		budget_sub(full_bytes(r)); /* it is among b->bytes */
-		r->full_pipe = NULL;
-		replies_add(b->x->done, r);
-	}
-	s->flight = b->first;
-	budget_add(b->bytes);
-}
-
-static void
-redo(struct sender *s, struct send_ctx *x, struct reply *bad)
-{
-	struct replies keep;
-	struct reply *r;
-
-	replies_init(&keep);
-	while ((r = replies_take(&s->wait)))
-		if (r == bad) {
-			s->unsent -= reply_len(r);
-			s->queued--;
-			budget_sub(full_bytes(r));
-			replies_add(x->redo, r);
-		} else {
-			replies_add(&keep, r);
-		}
-	s->wait = keep;
-	if (!keep.first)
-		s->wait.last = &s->wait.first;
-}
-
-/* Assembles from the front of the queue. A reply that cannot be had leaves through redo; then
- * nothing is in flight and the caller tries again. */
-static void
-assemble(struct sender *s, struct send_ctx *x)
-{
-	struct batch b;
-	struct reply *r;
-
-	batch_init(&b, x);
-	for (r = s->wait.first; r && b.bytes < s->gulp && b.npipes < x->max_pipes; r = r->next) {
-		if (is_bytes(r) && !folds(r, b.npend))
-			break;
-		if (!put_reply(&b, r)) {
-			batch_drop(&b, s);
-			redo(s, x, r);
-			return;
-		}
-	}
-	if (!put_pend(&b)) {
-		batch_drop(&b, s);
-		/* never one of bytes: it is complete, and running its call again could do a thing
-		 * twice */
-		for (r = s->wait.first; is_bytes(r);)
-			r = r->next;
-		redo(s, x, r);
-		return;
-	}
-	batch_commit(s, &b, r);
 }
 
 /* ---- sending ---- */
@@ -526,7 +254,7 @@ step(struct sender *s, int sock, struct send_ctx *x, size_t *out)
 	}
 	if (is_bytes(s->wait.first) && (s->sent > 0 || !folds(s->wait.first, 0)))
 		return send_bytes(s, sock, x, out);
-	assemble(s, x);
+	sender_assemble(s, x);
 	return STEP_DONE;
 }
 
