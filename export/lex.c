@@ -118,7 +118,7 @@ escape(struct lex *l)
 static void
 word(struct lex *l)
 {
-	struct spot open = {0, 0};
+	struct spot open = {0, 0}, begin = l->here;
 
 	while (l->p < l->end && *l->p != '\n' && (open.line || !is_blank(*l->p)) && !joins(l)) {
 		if (*l->p == '"') {
@@ -136,7 +136,7 @@ word(struct lex *l)
 	}
 	if (open.line)
 		complain(l, open, "this quotation mark is not closed on its line");
-	put(l, '\0', l->here);
+	put(l, '\0', l->len ? l->here : begin);
 	l->len -= l->len > 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One table of questions under one lock. A question is born when it is first asked and goes to the
- * end of the queue; threads take from its head, ask without the lock, and write the answer back. So
+ * end of a queue; threads take from its head, ask without the lock, and write the answer back. So
  * there is at most one look-up of a kind under way, however many callers wait for it.
  *
  * A question that got no answer keeps the former one and is due again after a pause that doubles. A
@@ -61,7 +61,9 @@ struct resolver {
 	struct resolver_ops ops;
 	struct resolver_times times;
 	struct question *bucket[BUCKETS];
-	struct question *head, **tail;
+	struct queue {
+		struct question *head, **tail;
+	} first, again; /* never asked before; due once more */
 	size_t n;
 	unsigned threads, idle, queued, waiting;
 	unsigned users; /* threads, and the owner: the last frees */
@@ -115,29 +117,25 @@ question_free(struct question *q)
 static void
 enqueue(struct resolver *r, struct question *q, bool first)
 {
+	struct queue *to = first ? &r->first : &r->again;
+
 	q->phase = QUEUED;
 	r->queued++;
-	if (first) { /* before those that are only due again */
-		q->qnext = r->head;
-		r->head = q;
-		if (r->tail == &r->head)
-			r->tail = &q->qnext;
-	} else {
-		q->qnext = NULL;
-		*r->tail = q;
-		r->tail = &q->qnext;
-	}
+	q->qnext = NULL;
+	*to->tail = q;
+	to->tail = &q->qnext;
 	pthread_cond_signal(&r->work);
 }
 
 static struct question *
 dequeue(struct resolver *r)
 {
-	struct question *q = r->head;
+	struct queue *from = r->first.head ? &r->first : &r->again;
+	struct question *q = from->head;
 
-	r->head = q->qnext;
-	if (!r->head)
-		r->tail = &r->head;
+	from->head = q->qnext;
+	if (!from->head)
+		from->tail = &from->head;
 	r->queued--;
 	q->phase = ASKING;
 	return q;
@@ -305,7 +303,9 @@ ask(struct resolver *r, const struct question *q, struct result *out)
 static void
 say_failure(struct question *q, const struct result *res)
 {
-	if (q->about != HOST || q->complained)
+	static struct log_limit limit = {.burst = 10};
+
+	if (q->about != HOST || q->complained || !log_may(&limit))
 		return;
 	q->complained = true;
 	if (res->error == ENOENT)
@@ -478,10 +478,10 @@ helper(void *arg)
 
 	pthread_mutex_lock(&r->lock);
 	while (!r->stop) {
-		if (!r->head) {
+		if (!r->queued) {
 			struct timespec until = to_timespec(queue_due(r));
 
-			if (r->head)
+			if (r->queued)
 				continue;
 			r->idle++;
 			pthread_cond_timedwait(&r->work, &r->lock, &until);
@@ -513,7 +513,8 @@ resolver_new(const struct resolver_ops *ops, const struct resolver_times *times)
 	crypto_shorthash_keygen(r->key);
 	r->ops = *ops;
 	r->times = *times;
-	r->tail = &r->head;
+	r->first.tail = &r->first.head;
+	r->again.tail = &r->again.head;
 	r->users = 1;
 	pthread_mutex_lock(&r->lock);
 	error = start(r);
