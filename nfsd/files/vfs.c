@@ -39,6 +39,7 @@ void
 vfs_batch_begin(struct vfs_batch *b)
 {
 	b->n = 0;
+	b->deep = false;
 }
 
 void

@@ -31,6 +31,7 @@ struct vfs_seen {	 /* an object within a batch */
 struct vfs_batch {
 	struct vfs_seen seen[VFS_BATCH];
 	unsigned n;
+	bool deep; /* many calls are expected: set by who fills the batch */
 };
 
 struct vfs {
@@ -41,6 +42,7 @@ struct vfs {
 	/* READ: from this many bytes up the reply is spliced; 0 = always, UINT32_MAX = never (-z)
 	 */
 	uint32_t splice_from;
+	uint32_t splice_deep; /* the same in a batch of many calls, whose heads cost less each */
 };
 /* One call's view. */
 struct vfs_ctx {

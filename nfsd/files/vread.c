@@ -355,10 +355,17 @@ fill_pipe(struct reading *r, const int pipe[2])
 
 /* ---- the two roads ---- */
 
+/* From how many bytes up a READ is spliced. */
+static uint32_t
+threshold(const struct vfs_ctx *ctx)
+{
+	return ctx->batch && ctx->batch->deep ? ctx->vfs->splice_deep : ctx->vfs->splice_from;
+}
+
 static void
 count_copy(const struct reading *r, bool asked)
 {
-	uint32_t from = r->ctx->vfs->splice_from;
+	uint32_t from = threshold(r->ctx);
 
 	if (asked)
 		return; /* who asked knows why, and counts */
@@ -475,7 +482,7 @@ vfs_read(const struct vfs_ctx *ctx, struct obj *o, uint64_t offset, uint32_t cou
 	 const int pipe[2], struct stat *st, struct vfs_data *d)
 {
 	struct reading r = {.ctx = ctx, .o = o, .off = offset, .d = d};
-	uint32_t from = ctx->vfs->splice_from;
+	uint32_t from = threshold(ctx);
 	int error;
 
 	*d = (struct vfs_data){.fd = -1, .pipe = {-1, -1}};

@@ -22,7 +22,8 @@
 #define CONF_PORT 2049
 /* -z auto: READs of this many bytes and more are spliced. Below it one more copy is cheaper than
  * the pipe's work. */
-#define CONF_SPLICE_AUTO 32768
+#define CONF_SPLICE_AUTO 8192
+#define CONF_SPLICE_DEEP 3072 /* with it, for a peer that keeps many calls in flight */
 #define CONF_SPLICE_ALWAYS 0
 #define CONF_SPLICE_NEVER UINT32_MAX /* the meaning of vfs.splice_from */
 

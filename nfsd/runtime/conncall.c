@@ -11,6 +11,8 @@
 #include "log.h"
 #include "stat.h"
 
+#define DEEP 4 /* calls in a batch: from here up the sender stages their heads together */
+
 /* ---- calls ---- */
 
 static void
@@ -139,6 +141,7 @@ run_batch(struct conn *c, bool *more)
 		if (!one_call(c, &m))
 			return false;
 	}
+	c->deep = calls >= DEEP;
 	if (calls > 0) {
 		stat_inc(ST_BATCHES);
 		stat_add(ST_BATCH_CALLS, calls);
@@ -198,6 +201,7 @@ conn_run(struct conn *c)
 
 	while (more) {
 		call_batch_begin(&l->batch);
+		l->batch.vfs.deep = c->deep;
 		bool open = run_batch(c, &more) && conn_flush(c);
 		call_batch_end(&l->batch, l->engine);
 		if (!open)

@@ -138,7 +138,10 @@ open_engine(struct server *s)
 			      .ident = &s->ident,
 			      .kernel = &s->kernel,
 			      .resolve = &s->resolve,
-			      .splice_from = s->conf->splice_from};
+			      .splice_from = s->conf->splice_from,
+			      .splice_deep = s->conf->splice_from == CONF_SPLICE_AUTO
+						 ? CONF_SPLICE_DEEP
+						 : s->conf->splice_from};
 	s->engine.vfs = &s->vfs;
 	s->engine.key = &s->key;
 	s->engine.store = s->store;
@@ -220,8 +223,8 @@ open_registration(struct server *s)
 int
 server_start(struct server *s, const struct conf *conf)
 {
-	int (*const steps[])(struct server *) = {open_state,   open_exports, open_engine,
-						 open_runtime, open_port,    open_control,
+	int (*const steps[])(struct server *) = {open_state,	   open_exports, open_engine,
+						 open_runtime,	   open_port,	 open_control,
 						 open_registration};
 	int rc = 0;
 
