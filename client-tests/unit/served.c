@@ -20,11 +20,20 @@ served_check(int error, const char *err)
 void
 serve(struct served *s, const char *dir, const char *options, size_t max_objs)
 {
-	char err[1024] = "", all[256], state[128];
+	char state[128];
 
-	memset(s, 0, sizeof *s);
 	snprintf(state, sizeof state, "%s/state.XXXXXX", BOX);
 	MUST(mkdtemp(state));
+	serve_from(s, state, dir, options, max_objs);
+}
+
+void
+serve_from(struct served *s, const char *state, const char *dir, const char *options,
+	   size_t max_objs)
+{
+	char err[1024] = "", all[256];
+
+	memset(s, 0, sizeof *s);
 	snprintf(all, sizeof all, "rw,no_root_squash%s%s", options ? "," : "",
 		 options ? options : "");
 	kernel_probe(&s->kernel, dir); /* RWF_NOWAIT depends on the file system */

@@ -26,6 +26,9 @@ struct served {
  * The caller is root until cred is set. */
 void serve(struct served *, const char *dir, const char *options, size_t max_objs);
 void serve_end(struct served *);
+/* The same with a state directory of the caller's, for those who serve a second time. */
+void serve_from(struct served *, const char *state, const char *dir, const char *options,
+		size_t max_objs);
 
 /* The view of a loop (with the batch) and of a worker. */
 struct vfs_ctx on_loop(struct served *);

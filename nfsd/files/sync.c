@@ -184,6 +184,7 @@ lead(struct sync *s, struct slot *l, struct obj *o, int fd)
 
 	f->running = true;
 	f->full = false;
+	f->waiting = 0;
 	f->started++;
 	pthread_mutex_unlock(&l->lock);
 	int error = judge(s, flush_fd(s, fd, full), "a sync failed");
@@ -208,6 +209,7 @@ sync_flush(struct sync *s, struct obj *o, int fd, bool full)
 	pthread_mutex_lock(&l->lock);
 	uint64_t mine = f->started + 1;
 	f->full |= full;
+	f->waiting++;
 	while (f->done < mine)
 		if (f->running)
 			pthread_cond_wait(&l->done, &l->lock);

@@ -149,7 +149,7 @@ open_made(struct making *m, int *fd, struct stat *st)
 
 /*
  * What is left to set: mode is there already, but mkdir(2) knows no setuid and setgid bits, and a
- * new owner takes them away. An owner that it has need not be set.
+ * new owner or size takes them away. An owner that it has need not be set.
  */
 static struct vmod_attrs
 left_to_set(const struct making *m, const struct stat *st)
@@ -163,9 +163,9 @@ left_to_set(const struct making *m, const struct stat *st)
 		a.set_atime = TIME_KEEP;
 	if (a.set_mtime == TIME_SERVER)
 		a.set_mtime = TIME_KEEP;
-	a.set_mode =
-	    a.set_mode && (a.mode & SPECIAL) &&
-	    (S_ISDIR(m->type) ? (a.mode & SPECIAL & ~st->st_mode) != 0 : a.set_uid || a.set_gid);
+	a.set_mode = a.set_mode && (a.mode & SPECIAL) &&
+		     (S_ISDIR(m->type) ? (a.mode & SPECIAL & ~st->st_mode) != 0
+				       : a.set_uid || a.set_gid || a.set_size);
 	if (S_ISDIR(m->type)) /* what it has inherited, and what an ACL says */
 		a.mode = (st->st_mode & 07777) | (a.mode & SPECIAL);
 	return a;
@@ -185,7 +185,7 @@ set_attrs(struct making *m, int fd, const struct stat *st)
 		owner.set_atime = owner.set_mtime = TIME_KEEP;
 		error = vmod_apply(m->ctx, fd, -1, m->type, &owner);
 		a.set_uid = a.set_gid = false;
-		a.set_mode = a.set_mode && S_ISDIR(m->type);
+		a.set_mode = a.set_mode && (S_ISDIR(m->type) || a.set_size);
 	}
 	if (error == EPERM)
 		error = 0;
