@@ -44,6 +44,11 @@ def rounds_of(row, quick):
     return row["quick_rounds"] if quick else row["rounds"]
 
 
+def seconds_of(row, quick):
+    """How long one measurement takes, by the table; World.length shortens it in QUICK."""
+    return row["seconds"] - (row["load"] / 2 if quick else 0)
+
+
 def label(conditions):
     return ", ".join(str(v) for v in conditions.values())
 
@@ -54,7 +59,8 @@ class Driver:
 
     def plan(self, tables):
         """Seconds that all will take, by the tables."""
-        return sum(r["seconds"] * rounds_of(r, self.world.quick) for rows in tables for r in rows)
+        quick = self.world.quick
+        return sum(seconds_of(r, quick) * rounds_of(r, quick) for rows in tables for r in rows)
 
     def run(self, tables):
         self.progress = Progress(self.plan(tables))
@@ -79,7 +85,7 @@ class Driver:
                 print(f"\n{experiment.name}: cannot be measured: {e}", file=sys.stderr)
                 return
             quick = self.world.quick
-            entry["rows"] = [{"conditions": r["conditions"], "samples": [], "reason": None,
+            entry["rows"] = [{"conditions": r["conditions"], "samples": [], "summary": {}, "reason": None,
                               "planned": rounds_of(r, quick)} for r in experiment.rows]
             most = max(rounds_of(r, quick) for r in experiment.rows)
             for n in range(most):
@@ -96,10 +102,10 @@ class Driver:
             try:
                 experiment.condition(c)
                 out["samples"].append(experiment.measure(c))
-            except Unestablished as e:
+            except (Unestablished, OSError) as e:
                 out["reason"] = str(e)
         summarize(out)
-        self.progress.done += row["seconds"]
+        self.progress.done += seconds_of(row, self.world.quick)
 
     def save(self):
         path = os.path.join(self.world.out, "results.json")
@@ -111,5 +117,3 @@ class Driver:
 def summarize(row):
     keys = {k for s in row["samples"] for k in s}
     row["summary"] = {k: summary([s.get(k) for s in row["samples"]]) for k in sorted(keys)}
-    if row["reason"] and not row["samples"]:
-        row["summary"] = {}

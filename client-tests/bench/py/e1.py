@@ -23,7 +23,7 @@ class Guest:
 
     def __init__(self, world):
         self.world = world
-        env = dict(os.environ, BUILD=world.build, GUEST_KEEP="")
+        env = dict(os.environ, BUILD=world.build, GUEST_TMP=world.work)
         self.bridge = world.start(["bash", os.path.join(HERE, "..", "guest-bridge")],
                                   cpu=world.client_cpu, log="guest.log", env=env,
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -35,7 +35,9 @@ class Guest:
         self.listener.settimeout(30)
         self.tell_bridge(f"run {self.host} {self.listener.getsockname()[1]}")
         try:
-            self.stream = self.listener.accept()[0].makefile("rw", buffering=1)
+            connection = self.listener.accept()[0]
+            connection.settimeout(120)
+            self.stream = connection.makefile("rw", buffering=1)
         except OSError:
             raise Unestablished("the client does not call back") from None
 
@@ -44,8 +46,11 @@ class Guest:
         self.bridge.stdin.flush()
 
     def ask(self, line, expect):
-        self.stream.write(line + "\n")
-        said = self.stream.readline().strip()
+        try:
+            self.stream.write(line + "\n")
+            said = self.stream.readline().strip()
+        except OSError as e:
+            said = f"no answer ({e})"
         if not said.startswith(expect):
             raise Unestablished("client: " + (said or "it is gone"))
         return said[len(expect):].split()
@@ -115,11 +120,12 @@ class E1(Experiment):
     def measure(self, c):
         w, s = self.world, self.servers[c["server"]]
         moved = s.counters()
-        path = w.export + ("/file" if c["server"] == "floor" else "")
         self.guest.ask(f"mount {s.port} {s.mountport} {c['rsize']} {w.export}", "mounted")
         mark, server, client = self.soaker.mark(), s.cpu_ns(), self.guest.cpu_ns()
         took = float(self.guest.ask("go", "done")[0])
         after = self.soaker.mark()
+        if s.cpu_ns() is None:
+            raise Unestablished(f"{s.name} died: {w.last_words(s.name + '.log')}")
         cpu = {"server": s.cpu_ns() - server}
         if client is not None:
             cpu["client"] = self.guest.cpu_ns() - client
@@ -127,7 +133,7 @@ class E1(Experiment):
         self.guest.ask("umount", "umounted")
         figures.update(bytes_moved(s, moved), seconds=took,
                        mb_s=tables.HISTORIC_FILE / 1e6 / took)
-        w.keep_raw({"conditions": c, "path": path, "figures": figures})
+        w.keep_raw({"conditions": c, "figures": figures})
         return figures
 
     def figures(self, mark, after, cpu):

@@ -13,7 +13,7 @@ import socket
 import servers
 import tables
 from experiment import Experiment, bytes_moved, load_figures
-from soaker import Soaker
+from soaker import Soaker, Window
 from world import Unestablished, sh
 
 HAPROXY = """global
@@ -105,20 +105,18 @@ class E2(Experiment):
         w = self.world
         relay = self.relay.get(c["relay"])
         through = ("10.77.1.1", relay.port) if relay else None
-        args = ["-o", c["op"].lower(), "-s", "1M", "-d", "8", "--warmup", ".2", "-t", "1",
+        args = ["-o", c["op"].lower(), "-s", "1M", "-d", "8", "--warmup", ".3", "-t", "1",
                 "--server", self.server.spec(through=through)]
         args += ["--overwrite"] if c["op"] == "WRITE" else []
-        moved, mark = self.server.counters(), self.soaker.mark()
+        moved = self.server.counters()
         relayed = self.spliced_by(c["relay"]) if relay else None
-        out = load_figures(w.nfsload(args, ns="client", cpu=w.server_cpu))
-        after = self.soaker.mark()
+        with Window(self.soaker, .5, .7) as window:
+            out = load_figures(w.nfsload(args, ns="client", cpu=w.server_cpu))
         out.update(bytes_moved(self.server, moved))
-        lost, books = self.soaker.loads(mark, after, w.client_cpu)
-        seconds = (after[0] - mark[0]) / 1e9
-        # the soaker saw the warm-up too: per second it is the same load
+        seconds, lost, books = window.loads(w.client_cpu)
         for how, ns in (("soaker", lost), ("kernel", books)):
             out[f"relay_{how}_percent"] = ns / 1e7 / seconds
-            out[f"relay_{how}_s_gb"] = ns / 1e9 / seconds * out["seconds"] / (out["bytes"] / 1e9)
+            out[f"relay_{how}_s_gb"] = ns / 1e9 / seconds / (out["mb_s"] / 1e3)
         if relayed is not None:
             out["relay_spliced"] = self.spliced_by(c["relay"]) - relayed
         if c["relay"] == "splice" and not out.get("relay_spliced"):

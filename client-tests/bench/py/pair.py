@@ -37,7 +37,8 @@ class Pair(Experiment):
 
     def stream(self, mode, piece, seconds, file=None, buffer=None):
         w = self.world
-        words = ["taskset", "-c", w.server_cpu, w.tool("stream"), "send", "-m", mode, "-n", piece, "-t", seconds]
+        words = ["taskset", "-c", w.server_cpu, w.tool("stream"), "send", "-m", mode, "-n", piece,
+                 "-t", w.length(seconds)]
         words += ["-f", f"{w.export}/{file}"] if file else []
         words += ["-b", buffer] if buffer else []
         sent = json.loads(sh(*words, B, 5001, ns="send"))
@@ -48,7 +49,7 @@ class Pair(Experiment):
     def read(self, server, size, seconds, file):
         """READs whose data the client copies out, as a real one does."""
         w, moved = self.world, server.counters()
-        said = w.nfsload(["-o", "read", "-s", size, "-d", 16, "-t", seconds, "--warmup", ".1",
+        said = w.nfsload(["-o", "read", "-s", size, "-d", 16, "-t", w.length(seconds), "--warmup", ".1",
                           "--discard-from", "64M", "--server", server.spec(file)],
                          ns="recv", cpu=w.client_cpu)
         return {**load_figures(said), **bytes_moved(server, moved)}

@@ -2,6 +2,7 @@
 """Processor load by subtraction (client-tests/bench/soak.c) and by the kernel's own books."""
 import json
 import subprocess
+import threading
 import time
 
 
@@ -42,3 +43,30 @@ class Soaker:
 
     def close(self):
         self.world.stop(self.child)
+
+
+class Window:
+    """Two marks in the middle of something that runs meanwhile: after `start` seconds, and `length`
+    later, when the beginning is over and the end has not come."""
+
+    def __init__(self, soaker, start, length):
+        self.soaker, self.start, self.length = soaker, start, length
+        self.thread = threading.Thread(target=self.watch)
+
+    def watch(self):
+        time.sleep(self.start)
+        self.before = self.soaker.mark()
+        time.sleep(self.length)
+        self.after = self.soaker.mark()
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.thread.join()
+
+    def loads(self, cpu):
+        """Seconds of the window, busy ns of the processor in it by lost work and by the kernel."""
+        return ((self.after[0] - self.before[0]) / 1e9,
+                *self.soaker.loads(self.before, self.after, cpu))

@@ -13,8 +13,9 @@ L1, L2, L3 = L.get(1, 32 << 10), L.get(2, 1 << 20), L.get(3, L.get(2, 8 << 20))
 BIG = max(170_000_000, 4 * L3)  # exceeds every cache
 
 
-def row(rounds, quick_rounds, seconds, **conditions):
-    return {"rounds": rounds, "quick_rounds": quick_rounds, "seconds": seconds,
+def row(rounds, quick_rounds, seconds, load=0, **conditions):
+    """load: the part of seconds that QUICK halves."""
+    return {"rounds": rounds, "quick_rounds": quick_rounds, "seconds": seconds, "load": load,
             "conditions": conditions}
 
 
@@ -68,7 +69,7 @@ def e2():
                 for relay in ("splice", "copy", "forward"):
                     if op == "WRITE" and relay == "forward":
                         continue
-                    rows.append(row(7, 2, 1.4, op=op, mtu=mtu, gro=gro, relay=relay))
+                    rows.append(row(7, 2, 1.6, 0, op=op, mtu=mtu, gro=gro, relay=relay))
     return rows
 
 
@@ -90,14 +91,14 @@ def e3():
         for file, size in (("10 MB", TEN_MB), ("larger than L3", BIG)):
             for piece in (393216, 5 << 20):
                 quick = 2 if mtu == 1500 or piece == 393216 else 0
-                rows.append(row(5, quick, 1.3, mtu=mtu, file=file, bytes=size, piece=piece,
+                rows.append(row(5, quick, 1.1, 1, mtu=mtu, file=file, bytes=size, piece=piece,
                                 way="sendfile"))
             for piece in (393216, 1 << 20):
                 for way in ("READ zero-copy", "READ copy", "READ ganesha"):
                     quick = 2 if mtu == 1500 and way != "READ ganesha" else 0
-                    rows.append(row(5, quick, 1.4, mtu=mtu, file=file, bytes=size, piece=piece,
+                    rows.append(row(5, quick, 1.3, 1, mtu=mtu, file=file, bytes=size, piece=piece,
                                     way=way))
-            rows.append(row(5, 2 if mtu == 1500 else 0, .8, mtu=mtu, file=file, bytes=size,
+            rows.append(row(5, 2 if mtu == 1500 else 0, .6, 0, mtu=mtu, file=file, bytes=size,
                             piece=393216, way="iperf3 -Z -F"))
     return rows
 
@@ -117,21 +118,20 @@ CURVE = [1 << i for i in range(10, 21)]  # 1 KiB to 1 MiB
 
 def e4():
     rows = []
-    for name, size in (("fits L1", max(8192, L1 // 2)), ("fits L2", L2 // 2),
-                       ("exceeds L2", min(2 * L2, max(L3 // 2, 2 * L2))),
-                       ("exceeds L3", 2 * L3)):
-        rows.append(row(7, 2, 1.2, part="old", way="write", piece=8192, source=f"buffer {name}",
+    for name, size in (("that fits L1", max(8192, L1 // 2)), ("that fits L2", L2 // 2),
+                       ("that exceeds L2", 2 * L2), ("that exceeds L3", 2 * L3)):
+        rows.append(row(7, 2, 1.1, 1, part="old", way="write", piece=8192, source=f"buffer {name}",
                         bytes=size))
     for piece in (8192, 65536):
-        rows.append(row(7, 2, 1.2, part="old", way="sendfile", piece=piece, source="170 MB file",
+        rows.append(row(7, 2, 1.1, 1, part="old", way="sendfile", piece=piece, source="170 MB file",
                         bytes=BIG))
     for way in ("READ copy", "READ zero-copy", "READ floor"):
-        rows.append(row(7, 2, 1.3, part="old", way=way, piece=8192, source="170 MB file",
+        rows.append(row(7, 2, 1.3, 1, part="old", way=way, piece=8192, source="170 MB file",
                         bytes=BIG))
     for piece in CURVE:
         odd = piece in (2048, 131072, 524288)
         for way in ("copy", "sendfile", "splice", "READ copy", "READ zero-copy", "READ floor"):
-            rows.append(row(5, 0 if odd or way == "splice" else 2, .5, part="curve", way=way,
+            rows.append(row(5, 0 if odd or way == "splice" or piece == 1024 else 2, .5, .3, part="curve", way=way,
                             piece=piece, source="170 MB file", bytes=BIG))
     return rows
 
@@ -165,10 +165,10 @@ def peers(names):
     rows = []
     for work in WORK:
         for server in ["floor", "spliced", "ganesha"] + names:
-            rows.append(row(7, 2 if work != "READ 1 MiB" else 3, 1.2, part="closed", work=work,
+            rows.append(row(7, 2 if work != "READ 1 MiB" else 3, 1.25, 1, part="closed", work=work,
                             server=server))
     for rate in RATES:
         for server in ["floor", "spliced", "ganesha"] + names:
             quick = 1 if rate in (1000, 5000, 20000, 80000) else 0
-            rows.append(row(5, quick, 1.2, part="open", rate=rate, server=server))
+            rows.append(row(5, quick, 1.25, 1, part="open", rate=rate, server=server))
     return rows

@@ -59,6 +59,10 @@ class World:
         self.children = []
         self.raw = None  # file that gets every raw measurement of the experiment
 
+    def length(self, seconds):
+        """Of one load, as a table has it; half of it in QUICK."""
+        return seconds / 2 if self.quick else seconds
+
     def tool(self, name):
         return os.path.join(self.build, name)
 

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""This tree beside another revision of it: every workload of tables.WORK, both servers interleaved round by round in one
+run of nfsload. Fails when a ratio's whole interval lies more than 10 % on the wrong side."""
+import json
+import os
+import subprocess
+import sys
+
+import servers
+import tables
+from files import make_files
+from world import Unestablished, World, sh
+
+LIMIT = .10
+ROUNDS, SECONDS = 11, .35
+
+
+def measure(world, pair, options):
+    words = [world.tool("nfsload"), "--json", "--rounds", ROUNDS, "-t", SECONDS, "--warmup", .1,
+             "--base", "base", *options]
+    words += [w for s in pair for w in ("--server", s.spec())]
+    words = list(map(str, words))
+    if len(world.cpus) > 1:
+        words = ["taskset", "-c", str(world.client_cpu)] + words
+    done = subprocess.run(words, capture_output=True, text=True, start_new_session=True)
+    if done.returncode == 1:
+        raise Unestablished(done.stderr.strip()[-200:])
+    said = json.loads(done.stdout)
+    for s in said["servers"]:
+        if s["failed"]:
+            raise Unestablished(f"{s['name']}: calls failed, by NFS status: {s['failed']}")
+    return next(s for s in said["servers"] if s["name"] == "tree")["ratio_to_base"], said["coverage"]
+
+
+def verdict(cpu, rate):
+    """CPU per call should not rise, the rate should not fall."""
+    if cpu["low"] > 1 + LIMIT or rate["high"] < 1 - LIMIT:
+        return "WORSE"
+    if cpu["high"] < 1 - LIMIT:
+        return "better"
+    return "same" if cpu["low"] <= 1 <= cpu["high"] else "within 10 %"
+
+
+def show(r):
+    return f"{r['median']:.3f} [{r['low']:.3f}..{r['high']:.3f}]"
+
+
+def main():
+    world = World(os.environ["BUILD"], os.environ["WORK"], os.environ["OUT"], True)
+    world.export = os.path.join(world.work, "export")
+    sh("ip", "link", "set", "lo", "up")
+    make_files(world)
+    base = os.environ["BASE_SPLICED"]
+    pair = [servers.spliced(world, "tree", 4049), servers.spliced(world, "base", 4050, program=base)]
+    worse, results = 0, {}
+    print(f"this tree / {os.environ.get('BASE_NAME', 'base')}; above 1 in CPU is worse\n"
+          f"{'':16}{'CPU per call':>26}{'calls per second':>26}")
+    for work, options in tables.WORK.items():
+        try:
+            ratio, coverage = measure(world, pair, options)
+        except Unestablished as e:
+            print(f"{work:16}  not compared: {e}", flush=True)
+            continue
+        results[work] = ratio
+        said = verdict(ratio["server_cpu"], ratio["rate"])
+        worse += said == "WORSE"
+        print(f"{work:16}{show(ratio['server_cpu']):>26}{show(ratio['rate']):>26}  {said}", flush=True)
+    world.stop_all()
+    if not results:
+        print("nothing could be compared", file=sys.stderr)
+        return 1
+    print(f"medians of {ROUNDS} interleaved rounds, {100 * coverage:.3g} % intervals")
+    with open(os.path.join(world.out, "regress.json"), "w") as f:
+        json.dump(results, f, indent=1)
+    return 2 if worse else 0
+
+
+sys.exit(main())
