@@ -206,6 +206,35 @@ TEST(drc_evict, age_first)
 	drc_close(d);
 }
 
+/* A client's newest call runs again: until it is done, the one before is the newest that is kept,
+ * and stays as such. */
+TEST(drc_evict, newest_runs_again)
+{
+	struct drc *d =
+	    open_quiet(NULL, &(struct drc_opts){.slots = 8, .shards = 1, .seconds = fake_clock});
+	char big[RING_REPLY + 1] = "";
+	struct drc_key k = key_of(d, 1, 2);
+	struct drc_claim c;
+
+	now = 5;
+	keep(d, 1, 0);
+	keep(d, 1, 1);
+	CU_ASSERT_EQUAL_FATAL(drc_claim(d, &k, &c), 0);
+	drc_finish(d, &c, big, sizeof big, false);
+	CU_ASSERT_EQUAL_FATAL(drc_claim(d, &k, &c), 0);
+	now += DRC_AGED + 1;
+	for (uint32_t x = 10; x < 30; x++)
+		keep(d, 2, x);
+	CU_ASSERT_FALSE(kept(d, 1, 0));
+	CU_ASSERT(kept(d, 1, 1));
+	drc_finish(d, &c, "", 0, false);
+	for (uint32_t x = 30; x < 50; x++)
+		keep(d, 2, x);
+	CU_ASSERT_FALSE(kept(d, 1, 1));
+	CU_ASSERT_EQUAL(drc_claim(d, &k, &c), EBUSY); /* done, and kept */
+	drc_close(d);
+}
+
 /* What runs is never pushed out; when all slots run, the next call is told that it is not kept, and
  * nothing of the others is lost. */
 TEST(drc_evict, running_stays)

@@ -241,7 +241,7 @@ TEST(drc_ring, replies_do_not_change_places)
 	close(fd);
 	d = open_quiet(dir.path, &small);
 	CU_ASSERT_EQUAL(seen(d, &a, 10), DRC_MISS);
-	CU_ASSERT_EQUAL(drc_claim(d, &a, &c), 0);
+	CU_ASSERT_EQUAL_FATAL(drc_claim(d, &a, &c), 0);
 	CU_ASSERT(c.after_crash);
 	CU_ASSERT_EQUAL(seen(d, &b, 20), DRC_DONE);
 	drc_abandon(d, &c);

@@ -280,7 +280,8 @@ open_file(struct ring *r, const char *statedir, struct head *h, size_t bytes, ch
 	if (!ok)
 		no(msg, size,
 		   "%s/" RING_NAME ": cannot be made (%s): after a restart of the server a "
-		   "repeated call may be carried out twice; free %zu KiB there and restart",
+		   "repeated call may be carried out twice; put that right (it takes %zu KiB) and "
+		   "restart",
 		   statedir, strerror(errno), bytes / 1024);
 	if (dir >= 0)
 		close(dir);
