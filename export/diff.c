@@ -74,7 +74,7 @@ print_options(const struct export_client *a, const struct export_client *b, FILE
 	opts_text(&b->opts, now, sizeof now);
 	if (strcmp(old, now) == 0)
 		return false;
-	fprintf(out, "\t%s: ", b->text);
+	fprintf(out, "    %s: ", b->text);
 	if (!print_others(old, now, out))
 		fputs("(nothing)", out);
 	fputs(" -> ", out);
@@ -108,7 +108,7 @@ print_client(char mark, const struct export_client *c, FILE *out)
 {
 	char text[OPTS_TEXT];
 
-	fprintf(out, "\t%c %s(%s)\n", mark, c->text, opts_text(&c->opts, text, sizeof text));
+	fprintf(out, "    %c %s(%s)\n", mark, c->text, opts_text(&c->opts, text, sizeof text));
 }
 
 /* True when the rules differ; then a line for each client says how. */
@@ -200,6 +200,6 @@ diff_print(const struct export_table *old, const struct export_table *t, FILE *o
 	}
 	free(a);
 	free(b);
-	fprintf(out, "%zu exports: %zu kept, %zu changed, %zu added; %zu removed\n", nb, n->kept,
-		n->changed, n->added, n->removed);
+	fprintf(out, "%zu kept, %zu changed, %zu added, %zu removed\n", n->kept, n->changed,
+		n->added, n->removed);
 }

@@ -138,7 +138,8 @@ srv_spawn(struct srv *s, const char *const *options, const char *const *what)
 	snprintf(state, sizeof state, "%s/%s", s->base, s->statedir);
 	const char *fixed[] = {program,	    "-R", "-p",	 "0",  "-a",
 			       "127.0.0.1", "-s", state, "-o", s->options};
-	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+	size_t nfixed = sizeof fixed / sizeof *fixed - (s->options ? 0 : 2);
+	for (size_t i = 0; i < nfixed; i++)
 		argv[n++] = (char *)(uintptr_t)fixed[i];
 	for (; options && *options; options++)
 		argv[n++] = (char *)(uintptr_t)*options;

@@ -32,7 +32,7 @@ struct srv {
 	char base[64];
 	pid_t pid; /* 0: not running */
 	int port;
-	const char *options;	 /* -o; "ro,insecure" at first */
+	const char *options;	 /* -o; "ro,insecure" at first; NULL: none (exports from files) */
 	const char *preload;	 /* LD_PRELOAD of the server; NULL at first */
 	const char *statedir;	 /* below the base; "state" at first */
 	struct rlimit nofile;	 /* rlim_max 0: as it is */

@@ -255,6 +255,7 @@ static int
 change(struct reload *r, struct job *j, struct entries *e, struct diag *d)
 {
 	const char *path;
+	struct stat st;
 	char *client;
 	size_t gone;
 	bool good;
@@ -264,6 +265,12 @@ change(struct reload *r, struct job *j, struct entries *e, struct diag *d)
 			j->what == REMOVE ? ", and not /PATH" : "");
 		free(client);
 		return EINVAL;
+	}
+	/* somebody waits for an answer: that a path may come later is not what he wants to hear */
+	if (j->what == ADD && stat(path, &st) != 0) {
+		fprintf(j->out, "%s: %s\n", path, strerror(errno));
+		free(client);
+		return ENOENT;
 	}
 	good = entries_copy(e, &r->now);
 	gone = entries_remove(e, path, client);
@@ -279,21 +286,6 @@ change(struct reload *r, struct job *j, struct entries *e, struct diag *d)
 	return good ? 0 : EINVAL;
 }
 
-/* Somebody waits for an answer: a path that is not there is an error. */
-static bool
-is_there(const char *name, FILE *out)
-{
-	const char *path = strstr(name, ":/");
-	struct stat st;
-
-	while (path && stat(path + 1, &st) != 0 && strstr(path + 1, ":/"))
-		path = strstr(path + 1, ":/");
-	if (path && stat(path + 1, &st) == 0)
-		return true;
-	fprintf(out, "%s: %s\n", name, strerror(errno));
-	return false;
-}
-
 static int
 run(struct reload *r, struct job *j)
 {
@@ -302,8 +294,6 @@ run(struct reload *r, struct job *j)
 	struct diff_count n;
 	int rc;
 
-	if (j->what == ADD && !is_there(j->name, j->out))
-		return ENOENT;
 	if (j->what == ALL)
 		rc = reload_read(r->conf, &e, &d) ? 0 : EINVAL;
 	else
@@ -312,7 +302,8 @@ run(struct reload *r, struct job *j)
 		resolver_refresh(r->who);
 	if (rc == 0)
 		rc = serve(r, &e, true, &d, j->out, &n);
-	diag_print(&d, j->out);
+	if (rc || j->what == ALL) /* warnings about what was there before are known */
+		diag_print(&d, j->out);
 	if (rc)
 		fputs("nothing has changed\n", j->out);
 	entries_free(&e);
