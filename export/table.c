@@ -300,18 +300,6 @@ table_new(const struct plan *p)
 	return NULL;
 }
 
-static void
-warn_rw(const struct export_table *t)
-{
-	for (size_t i = 0; i < t->n; i++)
-		if (t->v[i]->rw) {
-			log_warn("%s: rw: this version serves read-only; writing will answer "
-				 "\"read-only file system\"",
-				 t->v[i]->path);
-			return;
-		}
-}
-
 struct export_table *
 table_make(const struct export_env *env, const struct plan *p, const struct export_table *old,
 	   struct diag *d)
@@ -328,8 +316,6 @@ table_make(const struct export_env *env, const struct plan *p, const struct expo
 	if (!good)
 		diag_add(d, DIAG_ERROR, NULL, nowhere, "no memory for the exports");
 	if (d->errors == errors) {
-		if (!old)
-			warn_rw(m.t);
 		return m.t;
 	}
 	export_table_put(m.t);

@@ -128,7 +128,10 @@ make_server(struct bed *b, const struct bed_opts *o)
 	b->files = files_new(&b->resolve, &b->ident, 0);
 	if (!b->files)
 		fatal("files", "no memory");
-	b->vfs = (struct vfs){b->files, &b->ident, &b->kernel, &b->resolve, 0};
+	b->vfs = (struct vfs){.files = b->files,
+			      .ident = &b->ident,
+			      .kernel = &b->kernel,
+			      .resolve = &b->resolve};
 	engine_init(&b->engine);
 	b->engine.vfs = &b->vfs;
 	b->engine.key = &b->key;

@@ -86,7 +86,6 @@ struct engine {
 	struct store *store;
 	const struct program *const *programs; /* NULL-terminated: call_programs, but for tests */
 	struct drc *drc;   /* replies kept for repeated calls; NULL: none are. Not engine_fini's */
-	uint64_t verifier; /* of this instance (writes, later) */
 	bool unprivileged;
 };
 /* programs = call_programs, no table, everything else zero. engine_fini() drops the table. */

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "nfs3proc.h"
+#include "nfs3mod.h"
 #include "permit.h"
 #include "programs.h"
 #include "stat.h"
@@ -29,21 +29,23 @@ THUNK(readdirplus, READDIRPLUS3)
 THUNK(fsstat, FSSTAT3)
 THUNK(fsinfo, FSINFO3)
 THUNK(pathconf, PATHCONF3)
+THUNK(setattr, SETATTR3)
+THUNK(write, WRITE3)
+THUNK(create, CREATE3)
+THUNK(mkdir, MKDIR3)
+THUNK(symlink, SYMLINK3)
+THUNK(mknod, MKNOD3)
+THUNK(remove, REMOVE3)
+THUNK(rmdir, RMDIR3)
+THUNK(rename, RENAME3)
+THUNK(link, LINK3)
+THUNK(commit, COMMIT3)
 
 static int
 null_row(struct call *c)
 {
 	(void)c;
 	return 0;
-}
-
-/* The modifying procedures: their handles are resolved and their caller permitted like any other's.
- */
-static int
-rofs_row(struct call *c)
-{
-	(void)c;
-	return NFS3ERR_ROFS;
 }
 
 /* What the generated code of a procedure's types says about its row. */
@@ -74,7 +76,7 @@ static const struct row rows[] = {
 	[NFSPROC3_GETATTR] = {ROW(GETATTR), TYPES(GETATTR3), .head = ST + FA,
 		.need = NEED_ANY, .fail = FAIL_NOTHING, .fn = getattr_row},
 	[NFSPROC3_SETATTR] = {ROW(SETATTR), TYPES(SETATTR3), .head = ST + WCC,
-		.need = NEED_ANY, .fail = FAIL_WCC, .writes = true, .keep = true, .fn = rofs_row},
+		.need = NEED_ANY, .fail = FAIL_WCC, .writes = true, .sleeps = true, .keep = true, .fn = setattr_row},
 	[NFSPROC3_LOOKUP] = {ROW(LOOKUP), TYPES(LOOKUP3), .head = ST + FH + PA + PA,
 		.need = NEED_DIR, .fail = FAIL_POST, .fn = lookup_row},
 	[NFSPROC3_ACCESS] = {ROW(ACCESS), TYPES(ACCESS3), .head = ST + PA + W,
@@ -84,25 +86,25 @@ static const struct row rows[] = {
 	[NFSPROC3_READ] = {ROW(READ), TYPES(READ3), .head = ST + PA + 3 * W,
 		.need = NEED_FILE, .fail = FAIL_POST, .bulk = offsetof(READ3args, count), .fn = read_row},
 	[NFSPROC3_WRITE] = {ROW(WRITE), TYPES(WRITE3), .head = ST + WCC + 2 * W + D,
-		.need = NEED_FILE, .fail = FAIL_WCC, .writes = true, .fn = rofs_row},
+		.need = NEED_FILE, .fail = FAIL_WCC, .writes = true, .sleeps = true, .fn = write_row},
 	[NFSPROC3_CREATE] = {ROW(CREATE), TYPES(CREATE3), .head = ST + PFH + PA + WCC,
-		.need = NEED_DIR, .fail = FAIL_WCC, .writes = true, .keep = true, .fn = rofs_row},
+		.need = NEED_DIR, .fail = FAIL_WCC, .writes = true, .sleeps = true, .keep = true, .fn = create_row},
 	[NFSPROC3_MKDIR] = {ROW(MKDIR), TYPES(MKDIR3), .head = ST + PFH + PA + WCC,
-		.need = NEED_DIR, .fail = FAIL_WCC, .writes = true, .keep = true, .fn = rofs_row},
+		.need = NEED_DIR, .fail = FAIL_WCC, .writes = true, .sleeps = true, .keep = true, .fn = mkdir_row},
 	[NFSPROC3_SYMLINK] = {ROW(SYMLINK), TYPES(SYMLINK3), .head = ST + PFH + PA + WCC,
-		.need = NEED_DIR, .fail = FAIL_WCC, .writes = true, .keep = true, .fn = rofs_row},
+		.need = NEED_DIR, .fail = FAIL_WCC, .writes = true, .sleeps = true, .keep = true, .fn = symlink_row},
 	[NFSPROC3_MKNOD] = {ROW(MKNOD), TYPES(MKNOD3), .head = ST + PFH + PA + WCC,
-		.need = NEED_DIR, .fail = FAIL_WCC, .writes = true, .keep = true, .fn = rofs_row},
+		.need = NEED_DIR, .fail = FAIL_WCC, .writes = true, .sleeps = true, .keep = true, .fn = mknod_row},
 	[NFSPROC3_REMOVE] = {ROW(REMOVE), TYPES(REMOVE3), .head = ST + WCC,
-		.need = NEED_DIR, .fail = FAIL_WCC, .writes = true, .keep = true, .fn = rofs_row},
+		.need = NEED_DIR, .fail = FAIL_WCC, .writes = true, .sleeps = true, .keep = true, .fn = remove_row},
 	[NFSPROC3_RMDIR] = {ROW(RMDIR), TYPES(RMDIR3), .head = ST + WCC,
-		.need = NEED_DIR, .fail = FAIL_WCC, .writes = true, .keep = true, .fn = rofs_row},
+		.need = NEED_DIR, .fail = FAIL_WCC, .writes = true, .sleeps = true, .keep = true, .fn = rmdir_row},
 	[NFSPROC3_RENAME] = {ROW(RENAME), TYPES(RENAME3), .head = ST + WCC + WCC,
 		.need = NEED_DIR, .fh2 = offsetof(RENAME3args, to.dir), .fail = FAIL_WCC2,
-		.writes = true, .keep = true, .fn = rofs_row},
+		.writes = true, .sleeps = true, .keep = true, .fn = rename_row},
 	[NFSPROC3_LINK] = {ROW(LINK), TYPES(LINK3), .head = ST + PA + WCC,
 		.need = NEED_ANY, .fh2 = offsetof(LINK3args, link.dir), .fail = FAIL_POST_WCC,
-		.writes = true, .keep = true, .fn = rofs_row},
+		.writes = true, .sleeps = true, .keep = true, .fn = link_row},
 	[NFSPROC3_READDIR] = {ROW(READDIR), TYPES(READDIR3), .head = ST + PA + D,
 		.need = NEED_DIR, .fail = FAIL_POST, .sleeps = true, .fn = readdir_row},
 	[NFSPROC3_READDIRPLUS] = {ROW(READDIRPLUS), TYPES(READDIRPLUS3), .head = ST + PA + D,
@@ -114,7 +116,7 @@ static const struct row rows[] = {
 	[NFSPROC3_PATHCONF] = {ROW(PATHCONF), TYPES(PATHCONF3), .head = ST + PA + 6 * W,
 		.need = NEED_ANY, .fail = FAIL_POST, .fn = pathconf_row},
 	[NFSPROC3_COMMIT] = {ROW(COMMIT), TYPES(COMMIT3), .head = ST + WCC + D,
-		.need = NEED_FILE, .fail = FAIL_WCC, .writes = true, .fn = rofs_row},
+		.need = NEED_FILE, .fail = FAIL_WCC, .writes = true, .sleeps = true, .fn = commit_row},
 };
 /* clang-format on */
 #define ROWS (sizeof rows / sizeof *rows)

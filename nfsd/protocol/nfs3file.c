@@ -81,7 +81,7 @@ nfs3_access(struct call *c, const ACCESS3args *a, ACCESS3res *r)
 	struct vfs_ctx ctx = call_ctx(c);
 	struct obj *o = c->obj[0];
 	ACCESS3resok *ok = &r->ACCESS3res_u.resok;
-	bool writable = NFS3_SERVES_WRITES && c->rule->opts.rw;
+	bool writable = c->rule->opts.rw;
 	int need[ACCESS_BITS], asked = 0, granted = 0, e;
 	struct stat st;
 

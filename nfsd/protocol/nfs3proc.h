@@ -15,7 +15,6 @@ enum {
 	NFS3_WRITE_MAX = 1 << 20, /* wtmax */
 	NFS3_DIR_PREF = 64 << 10, /* dtpref: the READDIR that is fastest */
 	NFS3_DIR_MAX = 256 << 10, /* the largest directory reply, whatever is asked for */
-	NFS3_SERVES_WRITES = 0, /* the modifying procedures answer ROFS whatever the export says */
 };
 /* Attributes of an object into a post-op place; absent when the kernel has none to give. 0 or
  * ESLEEP. */

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -149,8 +148,6 @@ open_engine(struct server *s)
 	reload_ready(s->reload, s->who, s->files);
 	if (open_drc(s) != 0)
 		return 1;
-	if (getrandom(&s->engine.verifier, sizeof s->engine.verifier, 0) < 0)
-		s->engine.verifier = (uint64_t)getpid() << 32 | (uint64_t)s->started;
 	if (engine_check(&s->engine, err, sizeof err) != 0) {
 		log_error("internal error: %s", err);
 		return 1;
