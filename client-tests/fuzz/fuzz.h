@@ -29,6 +29,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 		}                                                                                  \
 	} while (0)
 
+static int ending; /* the fuzzer itself may have opened or closed something since the beginning */
+
 /* The test library's assertions are the fuzzer's, too. */
 CU_BOOL
 CU_assertImplementation(CU_BOOL value, unsigned line, const char *cond, const char *file,
@@ -36,7 +38,7 @@ CU_assertImplementation(CU_BOOL value, unsigned line, const char *cond, const ch
 {
 	(void)function;
 	(void)fatal;
-	if (!value) {
+	if (!value && !ending) {
 		fprintf(stderr, "%s:%u: not true: %s\n", file, line, cond);
 		abort();
 	}
