@@ -336,8 +336,8 @@ vmod_mknod(const struct vfs_ctx *ctx, struct obj *dir, const char *name, size_t 
 		m.dev = makedev(major, minor);
 	if (!device && !S_ISFIFO(type) && !S_ISSOCK(type))
 		bad = EINVAL;
-	else if (device && ctx->cred->uid != 0) /* the kernel lets anybody make one kind */
-		bad = EPERM;
+	else if (S_ISCHR(type) && m.dev == 0 && ctx->cred->uid != 0)
+		bad = EPERM; /* the one device that the kernel lets anybody make: a whiteout */
 	else if (device && (major >= 1u << 12 || minor >= 1u << 20))
 		bad = EINVAL;
 	if (bad) {
