@@ -267,7 +267,7 @@ full_disk(const char *type)
 	WANT_EQ(mod_stat("f").st_size, at);
 	WANT(vfs_verifier(&mod.vfs) == verifier); /* nothing was lost */
 	for (int i = 0; i < 64; i++) {
-		char name[8];
+		char name[16];
 
 		sprintf(name, "n%d", i);
 		if ((error = mod_create(&u, mod.root, name, 0644, NULL)) != 0) {
