@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #ifndef VMODINT_H
 #define VMODINT_H
-/* What the files of the modifying verbs share (vmod.c, vmodattr.c, vmodmake.c, vmodname.c,
+/* What the files of the modifying verbs share (vmod.c, vmodattr.c, vmodmake.c, vmodcreate.c,
  * vwrite.c); nobody else needs it. */
 #include "follow.h"
 #include "vfsint.h"
