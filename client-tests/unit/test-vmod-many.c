@@ -110,7 +110,7 @@ same_call(void *arg)
 	struct vmod_wcc wcc;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		char name[8];
+		char name[16];
 		int n = snprintf(name, sizeof name, "x%d", i);
 
 		/* two clients, three repeats of each */

@@ -202,7 +202,7 @@ exclusive(const char *type)
 	static const char verifier[][9] = {"\0\0\0\0\0\0\0\0", "\377\377\377\377\377\377\377\377",
 					   "\200\0\0\0\0\0\0\1", "\0\0\0\0\200\0\0\0", "abcdefgh"};
 	struct obj *o, *again;
-	char name[8];
+	char name[16];
 
 	begin(type);
 	struct vfs_ctx u = mod_as(1000);
