@@ -78,7 +78,7 @@ shard_link(struct files *f, struct shard *s, struct obj *o)
 	struct obj **b = bucket_of(s, &o->fh);
 
 	o->hnext = *b;
-	*b = o;
+	__atomic_store_n(b, o, __ATOMIC_RELAXED); /* files_settle glances at it */
 	if (s->hand) { /* just behind the hand: the last to be looked at */
 		o->cnext = s->hand;
 		o->cprev = s->hand->cprev;
@@ -100,7 +100,7 @@ shard_unlink(struct files *f, struct shard *s, struct obj *o)
 
 	while (*b != o)
 		b = &(*b)->hnext;
-	*b = o->hnext;
+	__atomic_store_n(b, o->hnext, __ATOMIC_RELAXED); /* files_settle glances at it */
 	if (s->hand == o)
 		s->hand = o->cnext == o ? NULL : o->cnext;
 	o->cprev->cnext = o->cnext;
@@ -425,7 +425,8 @@ files_new(const struct resolve *r, const struct ident *id, size_t max_objs)
 	f->procfd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (f->procfd < 0)
 		log_error("cannot open /proc/self/fd: %s; mount /proc", strerror(errno));
-	if (!shards_make(f) || f->procfd < 0 || !f->names || !f->sync || (errno = grave_begin(f)) != 0) {
+	if (!shards_make(f) || f->procfd < 0 || !f->names || !f->sync ||
+	    (errno = grave_begin(f)) != 0) {
 		int error = errno;
 
 		files_free(f);

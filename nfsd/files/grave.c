@@ -6,9 +6,9 @@
  *
  * Before a descriptor through which was written closes, it is asked for what may have gone wrong.
  *
- * That thread also syncs what clients wrote and never committed, closes descriptors for writing that
- * nobody uses, and looks, every few seconds, at the objects of local file systems for those that
- * have lost their last name: as long as a descriptor is open their space is not free.
+ * That thread also syncs what clients wrote and never committed, closes descriptors for writing
+ * that nobody uses, and looks, every few seconds, at the objects of local file systems for those
+ * that have lost their last name: as long as a descriptor is open their space is not free.
  *
  * Honest limit: on file systems that are not local a close may hang in the file system's server,
  * and then everything buried after it waits.
@@ -22,7 +22,7 @@
 #define SWEEP_SECONDS 5
 #define SWEEP_GROUP 64
 #define SETTLE_SECONDS 30 /* about when the kernel writes back by itself */
-#define BEHIND 128 /* objects waiting for the thread, before others help */
+#define BEHIND 128	  /* objects waiting for the thread, before others help */
 
 static void
 destroy(struct files *f, struct obj *o)
@@ -170,7 +170,9 @@ files_settle(struct files *f, int min_age)
 		for (size_t b = 0; b <= f->shard[i].mask; b++) {
 			struct obj *o;
 
-			if (!f->shard[i].bucket[b]) /* a glance, without the lock: next time */
+			if (!__atomic_load_n(
+				&f->shard[i].bucket[b],
+				__ATOMIC_RELAXED)) /* a glance, without the lock: next time */
 				continue;
 			int error = 0;
 			while (!error && (o = settle_bucket(f, &f->shard[i], b, before))) {
