@@ -139,12 +139,10 @@ TEST(restart, forged_handles_open_nothing)
  * and after kill -9 no stale lock keeps the next one out. */
 TEST(restart, one_server_per_state_directory)
 {
-	struct srv *s = bed(), second = {0};
+	struct srv *s = bed(), second = {.options = s->options, .statedir = s->statedir};
 
 	srv_start(s, NULL, "a", NULL);
-	second = *s;
-	second.log = NULL;
-	second.nmounts = 0;
+	strcpy(second.base, s->base);
 	pthread_mutex_init(&second.lock, NULL);
 	pthread_cond_init(&second.said, NULL);
 	srv_spawn(&second, NULL, (const char *[]){"b", NULL});
