@@ -330,6 +330,30 @@ TEST(drc_ring, foreign_files)
 	drop_drc_dir(&dir);
 }
 
+/* A ring that was copied by something that leaves out zeros gets its blocks back: none of its pages
+ * may wait for a free block when the disk is full. */
+TEST(drc_ring, holes_are_filled)
+{
+	struct drc_dir dir = make_drc_dir();
+	struct drc *d = open_quiet(dir.path, NULL);
+	struct drc_key k = key_of(d, 1, 1);
+	struct stat st;
+	int fd;
+
+	done(d, &k, 1);
+	drc_close(d);
+	fd = open(dir.ring, O_RDWR | O_CLOEXEC);
+	CU_ASSERT_EQUAL(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 1 << 20, 1 << 20),
+			0);
+	CU_ASSERT(fstat(fd, &st) == 0 && st.st_blocks * 512 < st.st_size);
+	d = open_quiet(dir.path, NULL);
+	CU_ASSERT(fstat(fd, &st) == 0 && st.st_blocks * 512 >= st.st_size);
+	CU_ASSERT_EQUAL(seen(d, &k, 1), DRC_DONE);
+	drc_close(d);
+	close(fd);
+	drop_drc_dir(&dir);
+}
+
 static void
 check_memory_only(const char *path, const char *why)
 {

@@ -260,44 +260,55 @@ drc_abandon(struct drc *d, const struct drc_claim *c)
 
 /* ---- beginning and end ---- */
 
+struct found {
+	uint64_t seq;
+	unsigned slot;
+	enum ring_state state;
+};
+
 static int
 by_seq(const void *a, const void *b)
 {
-	const struct ring_slot *const *x = a, *const *y = b;
+	const struct found *x = a, *y = b;
 
-	return (*x)->seq < (*y)->seq ? -1 : (*x)->seq > (*y)->seq;
+	return x->seq < y->seq ? -1 : x->seq > y->seq;
 }
 
 static void
-revive(struct drc *d, const struct ring_slot *r)
+revive(struct drc *d, const struct found *f)
 {
-	unsigned slot = (unsigned)(r - d->ring.slot), per = d->ring.nslots / d->nshards;
-	struct shard *s = &d->shards[slot / per];
-	struct drc_node *n = &s->nodes[slot % per];
+	unsigned per = d->ring.nslots / d->nshards;
+	const struct ring_slot *r = &d->ring.slot[f->slot];
+	struct shard *s = &d->shards[f->slot / per];
+	struct drc_node *n = &s->nodes[f->slot % per];
+	bool is_done = f->state == RING_DONE;
 
 	shard_run(s, n, &r->key);
 	n->intent_ns = r->intent_ns;
-	shard_keep(s, n, r->state == RING_DONE ? NODE_DONE : NODE_LOST, d->seconds());
-	d->recovered += r->state == RING_DONE;
-	d->unfinished += r->state != RING_DONE;
-	d->seq = r->seq;
+	shard_keep(s, n, is_done ? NODE_DONE : NODE_LOST, d->seconds());
+	d->recovered += is_done;
+	d->unfinished += !is_done;
+	d->seq = f->seq;
 }
 
 /* What the ring holds, in the order in which it began. */
 static bool
 recover(struct drc *d)
 {
-	const struct ring_slot **found = calloc(d->ring.nslots, sizeof *found);
+	struct found *found = calloc(d->ring.nslots, sizeof *found);
 	size_t n = 0;
 
 	if (!found)
 		return false;
-	for (unsigned i = 0; i < d->ring.nslots; i++)
-		if (ring_read(&d->ring, i) != RING_FREE)
-			found[n++] = &d->ring.slot[i];
+	for (unsigned i = 0; i < d->ring.nslots; i++) {
+		enum ring_state state = ring_read(&d->ring, i);
+
+		if (state != RING_FREE)
+			found[n++] = (struct found){d->ring.slot[i].seq, i, state};
+	}
 	qsort(found, n, sizeof *found, by_seq);
 	for (size_t i = 0; i < n; i++)
-		revive(d, found[i]);
+		revive(d, &found[i]);
 	free(found);
 	stat_add(ST_DRC_RECOVERED, n);
 	return true;

@@ -5,13 +5,14 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sodium.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "say.h"
 
 #define MAGIC "splicedR"
 #define VERSION 1
@@ -129,19 +130,6 @@ ring_read(struct ring *r, unsigned i)
 
 /* ---- the file ---- */
 
-static bool no(char *msg, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-
-static bool
-no(char *msg, size_t size, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(msg, size, fmt, ap);
-	va_end(ap);
-	return false;
-}
-
 static bool
 map(struct ring *r, int fd, size_t bytes)
 {
@@ -154,7 +142,7 @@ map(struct ring *r, int fd, size_t bytes)
 	r->bytes = bytes;
 	r->slot = (struct ring_slot *)((char *)p + HEAD);
 	/* if not allowed: a replay may wait for the disk */
-	(void)mlock(p, bytes); // NOLINT(bugprone-unused-return-value)
+	(void)mlock(p, bytes);
 	return true;
 }
 
@@ -174,14 +162,14 @@ check_head(const struct ring *r, const struct head *want, char *why, size_t size
 
 	memcpy(&h, r->map, sizeof h);
 	if (memcmp(h.magic, MAGIC, sizeof h.magic) != 0)
-		return no(why, size, "is damaged");
+		return say(why, size, false, "is damaged");
 	if (h.version != VERSION)
-		return no(why, size, "has version %u, not %u", h.version, VERSION);
+		return say(why, size, false, "has version %u, not %u", h.version, VERSION);
 	if (h.sum != hash(h.key, &h, offsetof(struct head, sum)))
-		return no(why, size, "is damaged");
+		return say(why, size, false, "is damaged");
 	if (h.slot_size != want->slot_size || h.nslots != want->nslots || h.shards != want->shards)
-		return no(why, size, "has another shape (%u slots of %u bytes)", h.nslots,
-			  h.slot_size);
+		return say(why, size, false, "has another shape (%u slots of %u bytes)", h.nslots,
+			   h.slot_size);
 	return true;
 }
 
@@ -194,16 +182,20 @@ use_file(struct ring *r, int dir, const struct head *want, size_t bytes, char *w
 	bool ok;
 
 	if (fd < 0)
-		return errno == ENOENT ? no(why, size, "%s", "")
-				       : no(why, size, "cannot be opened (%s)", strerror(errno));
+		return errno == ENOENT
+			   ? say(why, size, false, "%s", "")
+			   : say(why, size, false, "cannot be opened (%s)", strerror(errno));
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		ok = no(why, size, "is no regular file");
+		ok = say(why, size, false, "is no regular file");
 	else if (st.st_uid != geteuid() || (st.st_mode & 077) || st.st_nlink != 1)
-		ok = no(why, size, "is not this server's alone");
+		ok = say(why, size, false, "is not this server's alone");
 	else if (st.st_size != (off_t)bytes)
-		ok = no(why, size, "is %lld bytes long, not %zu", (long long)st.st_size, bytes);
+		ok = say(why, size, false, "is %lld bytes long, not %zu", (long long)st.st_size,
+			 bytes);
+	else if (fallocate(fd, 0, 0, (off_t)bytes) < 0 && errno != EOPNOTSUPP)
+		ok = say(why, size, false, "has holes (%s)", strerror(errno)); /* see reserve() */
 	else if (!map(r, fd, bytes))
-		ok = no(why, size, "cannot be mapped (%s)", strerror(errno));
+		ok = say(why, size, false, "cannot be mapped (%s)", strerror(errno));
 	else
 		ok = check_head(r, want, why, size);
 	close(fd);
@@ -273,16 +265,17 @@ open_file(struct ring *r, const char *statedir, struct head *h, size_t bytes, ch
 	bool ok = dir >= 0 && use_file(r, dir, h, bytes, why, sizeof why);
 
 	if (!ok && *why)
-		no(msg, size, "%s/" RING_NAME ": %s: made anew, replies given before are forgotten",
-		   statedir, why);
+		say(msg, size, false,
+		    "%s/" RING_NAME ": %s: made anew, replies given before are forgotten", statedir,
+		    why);
 	if (!ok && dir >= 0)
 		ok = make_file(r, dir, h, bytes);
 	if (!ok)
-		no(msg, size,
-		   "%s/" RING_NAME ": cannot be made (%s): after a restart of the server a "
-		   "repeated call may be carried out twice; put that right (it takes %zu KiB) and "
-		   "restart",
-		   statedir, strerror(errno), bytes / 1024);
+		say(msg, size, false,
+		    "%s/" RING_NAME ": cannot be made (%s): after a restart of the server a "
+		    "repeated call may be carried out twice; put that right (it takes %zu KiB) and "
+		    "restart",
+		    statedir, strerror(errno), bytes / 1024);
 	if (dir >= 0)
 		close(dir);
 	return ok;
@@ -299,10 +292,10 @@ ring_open(struct ring *r, const char *statedir, unsigned nslots, unsigned shards
 	size_t bytes = HEAD + (size_t)nslots * sizeof(struct ring_slot);
 
 	memset(r, 0, sizeof *r);
-	no(msg, size, "%s", "");
+	say(msg, size, false, "%s", "");
 	memcpy(h.magic, MAGIC, sizeof h.magic);
 	if (sodium_init() < 0)
-		return no(msg, size, "libsodium: no source of randomness");
+		return say(msg, size, false, "libsodium: no source of randomness");
 	randombytes_buf(r->key, sizeof r->key);
 	r->nslots = nslots;
 	r->lasting = statedir && open_file(r, statedir, &h, bytes, msg, size);
