@@ -25,7 +25,7 @@ make_named(struct bed *b, const char *name)
 	bed_write(b, path, "x", 1);
 }
 
-/* Empty names, slashes and NULs are INVAL, more than 255 bytes NAMETOOLONG; none of them closes
+/* Empty names, slashes and NULs are ACCES (section 3.2), more than 255 bytes NAMETOOLONG; none of them closes
  * anything. */
 TEST(wire_names, refused)
 {
@@ -37,13 +37,13 @@ TEST(wire_names, refused)
 	bed_write(b, "a/file", "x", 1);
 	bed_mkdir(b, "a/dir", 0755);
 	bed_write(b, "a/dir/file", "x", 1);
-	CU_ASSERT_EQUAL(lookup(b, &b->root_a, "", 0, &r), NFS3ERR_INVAL);
-	CU_ASSERT_EQUAL(lookup(b, &b->root_a, "/", 1, &r), NFS3ERR_INVAL);
-	CU_ASSERT_EQUAL(lookup(b, &b->root_a, "/file", 5, &r), NFS3ERR_INVAL);
-	CU_ASSERT_EQUAL(lookup(b, &b->root_a, "dir/file", 8, &r), NFS3ERR_INVAL);
-	CU_ASSERT_EQUAL(lookup(b, &b->root_a, "../b", 4, &r), NFS3ERR_INVAL);
-	CU_ASSERT_EQUAL(lookup(b, &b->root_a, "file\0", 5, &r), NFS3ERR_INVAL);
-	CU_ASSERT_EQUAL(lookup(b, &b->root_a, "\0", 1, &r), NFS3ERR_INVAL);
+	CU_ASSERT_EQUAL(lookup(b, &b->root_a, "", 0, &r), NFS3ERR_ACCES);
+	CU_ASSERT_EQUAL(lookup(b, &b->root_a, "/", 1, &r), NFS3ERR_ACCES);
+	CU_ASSERT_EQUAL(lookup(b, &b->root_a, "/file", 5, &r), NFS3ERR_ACCES);
+	CU_ASSERT_EQUAL(lookup(b, &b->root_a, "dir/file", 8, &r), NFS3ERR_ACCES);
+	CU_ASSERT_EQUAL(lookup(b, &b->root_a, "../b", 4, &r), NFS3ERR_ACCES);
+	CU_ASSERT_EQUAL(lookup(b, &b->root_a, "file\0", 5, &r), NFS3ERR_ACCES);
+	CU_ASSERT_EQUAL(lookup(b, &b->root_a, "\0", 1, &r), NFS3ERR_ACCES);
 	CU_ASSERT_EQUAL(lookup(b, &b->root_a, x, 255, &r), NFS3ERR_NOENT);
 	CU_ASSERT_EQUAL(lookup(b, &b->root_a, x, 256, &r), NFS3ERR_NAMETOOLONG);
 	CU_ASSERT_EQUAL(lookup(b, &b->root_a, x, 65536, &r), NFS3ERR_NAMETOOLONG);

@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "buf.h"
 #include "log.h"
@@ -29,7 +30,12 @@
 void
 engine_init(struct engine *e)
 {
-	*e = (struct engine){.lock = PTHREAD_MUTEX_INITIALIZER, .programs = call_programs};
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	*e = (struct engine){.lock = PTHREAD_MUTEX_INITIALIZER,
+			     .programs = call_programs,
+			     .since_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec};
 }
 
 void

@@ -87,8 +87,11 @@ struct engine {
 	const struct program *const *programs; /* NULL-terminated: call_programs, but for tests */
 	struct drc *drc;   /* replies kept for repeated calls; NULL: none are. Not engine_fini's */
 	bool unprivileged;
+	uint64_t since_ns; /* when this server began, nanoseconds since 1970: whatever an earlier
+			      one did in the same state directory was over by then */
 };
-/* programs = call_programs, no table, everything else zero. engine_fini() drops the table. */
+/* programs = call_programs, no table, since_ns is now, everything else zero. The state directory is
+ * locked already. engine_fini() drops the table. */
 void engine_init(struct engine *);
 void engine_fini(struct engine *);
 struct export_table *engine_table(struct engine *); /* a reference, NULL while there is no table */

@@ -49,11 +49,11 @@ null_row(struct call *c)
 }
 
 /* What the generated code of a procedure's types says about its row. */
-#define TYPES_RES(T, encoder)                                                                      \
-	.args_xdr = (int (*)(void *, void *))xdr_##T##args,                                        \
+#define TYPES_OF(T, decoder, encoder)                                                              \
+	.args_xdr = (int (*)(void *, void *))(decoder),                                            \
 	.res_xdr = (int (*)(void *, void *))(encoder), .args_size = sizeof(T##args),               \
 	.res_size = sizeof(T##res), .arm = offsetof(T##res, T##res_u)
-#define TYPES(T) TYPES_RES(T, xdr_##T##res)
+#define TYPES(T) TYPES_OF(T, xdr_##T##args, xdr_##T##res)
 
 /* A row's name and counter are its procedure's. */
 #define ROW(P) .name = #P, .stat = NFSPROC3_##P
@@ -81,11 +81,11 @@ static const struct row rows[] = {
 		.need = NEED_DIR, .fail = FAIL_POST, .fn = lookup_row},
 	[NFSPROC3_ACCESS] = {ROW(ACCESS), TYPES(ACCESS3), .head = ST + PA + W,
 		.need = NEED_ANY, .fail = FAIL_POST, .fn = access_row},
-	[NFSPROC3_READLINK] = {ROW(READLINK), TYPES_RES(READLINK3, nfs3_xdr_readlink_head), .head = ST + PA + W,
+	[NFSPROC3_READLINK] = {ROW(READLINK), TYPES_OF(READLINK3, xdr_READLINK3args, nfs3_xdr_readlink_head), .head = ST + PA + W,
 		.need = NEED_LINK, .fail = FAIL_POST, .fn = readlink_row},
 	[NFSPROC3_READ] = {ROW(READ), TYPES(READ3), .head = ST + PA + 3 * W,
 		.need = NEED_FILE, .fail = FAIL_POST, .bulk = offsetof(READ3args, count), .fn = read_row},
-	[NFSPROC3_WRITE] = {ROW(WRITE), TYPES(WRITE3), .head = ST + WCC + 2 * W + D,
+	[NFSPROC3_WRITE] = {ROW(WRITE), TYPES_OF(WRITE3, nfs3_xdr_write_args, xdr_WRITE3res), .head = ST + WCC + 2 * W + D,
 		.need = NEED_FILE, .fail = FAIL_WCC, .writes = true, .sleeps = true, .fn = write_row},
 	[NFSPROC3_CREATE] = {ROW(CREATE), TYPES(CREATE3), .head = ST + PFH + PA + WCC,
 		.need = NEED_DIR, .fail = FAIL_WCC, .writes = true, .sleeps = true, .keep = true, .fn = create_row},
@@ -253,6 +253,7 @@ end(struct call *c, int status)
 	if (!c->row->res_xdr)
 		return 0;
 	*(nfsstat3 *)c->res = (nfsstat3)status;
+	c->again = status == NFS3ERR_JUKEBOX;
 	if (status == NFS3_OK)
 		return 0;
 	memset(arm, 0, c->row->res_size - c->row->arm); /* what the procedure had begun to say */

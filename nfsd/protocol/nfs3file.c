@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "buf.h"
@@ -43,6 +44,18 @@ nfs3_getattr(struct call *c, const GETATTR3args *a, GETATTR3res *r)
 	return nfs3_status(e);
 }
 
+bool
+nfs3_bad_name(const filename3 *n)
+{
+	return n->len == 0 || memchr(n->s, '/', n->len) || memchr(n->s, '\0', n->len);
+}
+
+int
+nfs3_named(int e, const filename3 *n)
+{
+	return e == EINVAL && nfs3_bad_name(n) ? NFS3ERR_ACCES : nfs3_status(e);
+}
+
 /* 3.3.3 */
 int
 nfs3_lookup(struct call *c, const LOOKUP3args *a, LOOKUP3res *r)
@@ -53,7 +66,7 @@ nfs3_lookup(struct call *c, const LOOKUP3args *a, LOOKUP3res *r)
 	int e = vfs_lookup(&ctx, c->obj[0], a->what.name.s, a->what.name.len, &c->obj[1], &st);
 
 	if (e != 0)
-		return nfs3_status(e);
+		return nfs3_named(e, &a->what.name);
 	ok->object = c->obj[1]->fh;
 	nfs3_attr(c->obj[1], &st, &ok->obj_attributes);
 	return nfs3_post_op(c, c->obj[0], &ok->dir_attributes);

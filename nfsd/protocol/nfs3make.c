@@ -1,27 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The procedures that make a name: CREATE, MKDIR, SYMLINK, MKNOD. RFC 1813 sections 3.3.8
  * to 3.3.11. */
-#include <errno.h>
 #include <string.h>
 
 #include "nfs3mod.h"
-
-bool
-nfs3_made_before_crash(struct call *c, const diropargs3 *where, struct vmod_made *m)
-{
-	struct vfs_ctx ctx = call_ctx(c);
-	uint64_t born;
-
-	if (!c->after_crash ||
-	    vfs_lookup(&ctx, c->obj[0], where->name.s, where->name.len, &m->obj, &m->st) != 0)
-		return false;
-	/* a file system may round the time of birth down to a second */
-	if (vfs_born(m->obj, &born) == 0 && born >= c->intent_ns - c->intent_ns % 1000000000u)
-		return true;
-	obj_put(ctx.vfs->files, m->obj);
-	m->obj = NULL;
-	return false;
-}
 
 /* The result of all four: the new object goes into the call, which releases it. */
 static int
@@ -33,18 +15,6 @@ made(struct call *c, const struct vmod_made *m, const struct vmod_wcc *w, post_o
 	fh->post_op_fh3_u.handle = m->obj->fh;
 	nfs3_attr(m->obj, &m->st, attr);
 	return nfs3_wcc(c, c->obj[0], w, dir);
-}
-
-/* The object is of the type that was to be made: else somebody else's. */
-static int
-judge(struct call *c, int e, const diropargs3 *where, mode_t type, struct vmod_made *m)
-{
-	if (e != EEXIST || !nfs3_made_before_crash(c, where, m))
-		return e;
-	if (m->obj->type == type)
-		return 0;
-	obj_put(c->engine->vfs->files, m->obj);
-	return e;
 }
 
 /* 3.3.8 */
@@ -70,8 +40,9 @@ nfs3_create(struct call *c, const CREATE3args *a, CREATE3res *r)
 	e = vmod_create(&ctx, c->obj[0], a->where.name.s, a->where.name.len, how, &attrs, verifier,
 			&m, &w);
 	if (how == VMOD_GUARDED)
-		e = judge(c, e, &a->where, S_IFREG, &m);
-	return e ? nfs3_status(e) : made(c, &m, &w, &ok->obj, &ok->obj_attributes, &ok->dir_wcc);
+		e = nfs3_again_made(c, e, &a->where.name, S_IFREG, &attrs, &m);
+	return e ? nfs3_named(e, &a->where.name)
+		 : made(c, &m, &w, &ok->obj, &ok->obj_attributes, &ok->dir_wcc);
 }
 
 /* 3.3.9 */
@@ -88,8 +59,9 @@ nfs3_mkdir(struct call *c, const MKDIR3args *a, MKDIR3res *r)
 	if (e != 0)
 		return e;
 	e = vmod_mkdir(&ctx, c->obj[0], a->where.name.s, a->where.name.len, &attrs, &m, &w);
-	e = judge(c, e, &a->where, S_IFDIR, &m);
-	return e ? nfs3_status(e) : made(c, &m, &w, &ok->obj, &ok->obj_attributes, &ok->dir_wcc);
+	e = nfs3_again_made(c, e, &a->where.name, S_IFDIR, &attrs, &m);
+	return e ? nfs3_named(e, &a->where.name)
+		 : made(c, &m, &w, &ok->obj, &ok->obj_attributes, &ok->dir_wcc);
 }
 
 /* 3.3.10 */
@@ -108,8 +80,9 @@ nfs3_symlink(struct call *c, const SYMLINK3args *a, SYMLINK3res *r)
 		return e;
 	e = vmod_symlink(&ctx, c->obj[0], a->where.name.s, a->where.name.len, text->s, text->len,
 			 &attrs, &m, &w);
-	e = judge(c, e, &a->where, S_IFLNK, &m);
-	return e ? nfs3_status(e) : made(c, &m, &w, &ok->obj, &ok->obj_attributes, &ok->dir_wcc);
+	e = nfs3_again_made(c, e, &a->where.name, S_IFLNK, &attrs, &m);
+	return e ? nfs3_named(e, &a->where.name)
+		 : made(c, &m, &w, &ok->obj, &ok->obj_attributes, &ok->dir_wcc);
 }
 
 /* What MKNOD can make, and where its arguments lie. 0: BADTYPE. */
@@ -151,6 +124,7 @@ nfs3_mknod(struct call *c, const MKNOD3args *a, MKNOD3res *r)
 		return e;
 	e = vmod_mknod(&ctx, c->obj[0], a->where.name.s, a->where.name.len, type, dev.specdata1,
 		       dev.specdata2, &attrs, &m, &w);
-	e = judge(c, e, &a->where, type, &m);
-	return e ? nfs3_status(e) : made(c, &m, &w, &ok->obj, &ok->obj_attributes, &ok->dir_wcc);
+	e = nfs3_again_made(c, e, &a->where.name, type, &attrs, &m);
+	return e ? nfs3_named(e, &a->where.name)
+		 : made(c, &m, &w, &ok->obj, &ok->obj_attributes, &ok->dir_wcc);
 }

@@ -13,9 +13,24 @@ int nfs3_sattr(const sattr3 *, struct vmod_attrs *);
 /* `before` only when the verb had it atomically; `after` asked again when the verb could not say.
  */
 int nfs3_wcc(const struct call *, struct obj *, const struct vmod_wcc *, wcc_data *);
-/* Is this repeat of a call that began before a crash to find its own work done? True when the name
- * leads to an object born since the call began; it is then in m, referenced. */
-bool nfs3_made_before_crash(struct call *, const diropargs3 *, struct vmod_made *m);
+
+/*
+ * A repeat of a call that had begun before a crash finds its own work done (nfs3again.c). e is what
+ * its verb said; that comes back, or 0 when it is seen to be done, on the disk, too, or why it
+ * cannot be completed. In any other call e comes back.
+ */
+int nfs3_again_set(struct call *, int e, const struct vmod_attrs *);
+/* 0: what was made is in m, referenced. */
+int nfs3_again_made(struct call *, int e, const filename3 *, mode_t type, const struct vmod_attrs *,
+		    struct vmod_made *m);
+int nfs3_again_removed(struct call *, int e);
+int nfs3_again_renamed(struct call *, int e, const filename3 *to);
+int nfs3_again_linked(struct call *, int e, const filename3 *);
+/* A name of the first handle's directory leads to what was made after the call had begun: it is not
+ * what the call is about. */
+bool nfs3_again_anew(struct call *, const filename3 *);
+
+bool_t nfs3_xdr_write_args(XDR *, WRITE3args *);
 
 int nfs3_setattr(struct call *, const SETATTR3args *, SETATTR3res *);
 int nfs3_write(struct call *, const WRITE3args *, WRITE3res *);

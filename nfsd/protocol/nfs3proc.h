@@ -22,6 +22,13 @@ int nfs3_post_op(const struct call *, struct obj *, post_op_attr *);
 /* The same from a stat at hand. */
 void nfs3_attr(const struct obj *, const struct stat *, post_op_attr *);
 
+/*
+ * RFC 1813 section 3.2: a name that is empty or holds what no name can (a slash, NUL) is ACCES.
+ * nfs3_named is nfs3_status of what a verb said about a name, with that one difference.
+ */
+bool nfs3_bad_name(const filename3 *);
+int nfs3_named(int e, const filename3 *);
+
 int nfs3_getattr(struct call *, const GETATTR3args *, GETATTR3res *);
 int nfs3_lookup(struct call *, const LOOKUP3args *, LOOKUP3res *);
 int nfs3_access(struct call *, const ACCESS3args *, ACCESS3res *);
