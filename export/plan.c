@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define PATH_TEXT_MAX 1024 /* MNTPATHLEN, RFC 1813 5.1.2: no client can ask for more */
@@ -67,13 +69,26 @@ struct item {
 	size_t order;
 };
 
+static bool
+is_fuse(const char *path)
+{
+	struct statfs f;
+
+	return path && statfs(path, &f) == 0 && f.f_type == FUSE_SUPER_MAGIC;
+}
+
 static const char *
-why_no_path(int code)
+why_no_path(const char *real, int code)
 {
 	switch (code) {
 	case ENOENT:
 		return "does not exist; make it, or correct the path";
 	case EACCES:
+		if (is_fuse(real))
+			return "a FUSE file system that only the user who mounted it may look "
+			       "into, not even "
+			       "root; mount it with -o allow_other, or run this server as that "
+			       "user";
 		return "this server may not reach it; give it search permission on the way, or run "
 		       "it as root";
 	default:
@@ -91,12 +106,11 @@ trouble(const struct entry *e, const char *real)
 	if (!*e->path)
 		return "the path is empty";
 	if (!real || statx(AT_FDCWD, real, 0, STATX_TYPE, &x) < 0)
-		return why_no_path(errno);
+		return why_no_path(real, errno);
 	if (!S_ISDIR(x.stx_mode))
 		return "is not a directory; only directories are exported";
-	if (e->client.opts.mountpoint &&
-	    (statx(AT_FDCWD, mp, 0, STATX_TYPE, &x) < 0 ||
-	     !(x.stx_attributes & STATX_ATTR_MOUNT_ROOT)))
+	if (e->client.opts.mountpoint && (statx(AT_FDCWD, mp, 0, STATX_TYPE, &x) < 0 ||
+					  !(x.stx_attributes & STATX_ATTR_MOUNT_ROOT)))
 		return e->mountpoint
 			   ? "nothing is mounted at the path of mountpoint="
 			   : "nothing is mounted there, and option mountpoint asks for it";
@@ -168,9 +182,8 @@ struct making {
 	struct diag *d;
 };
 
-static void
-complain(const struct making *m, enum diag_level level, const struct entry *e,
-	 struct origin at, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+static void complain(const struct making *m, enum diag_level level, const struct entry *e,
+		     struct origin at, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 static void
 complain(const struct making *m, enum diag_level level, const struct entry *e, struct origin at,
@@ -199,10 +212,11 @@ unprivileged_opts(const struct making *m, const struct entry *e, struct export_o
 	o->anonuid = geteuid();
 	o->anongid = getegid();
 	if (o->squash == SQUASH_NONE) {
-		complain(m, DIAG_WARN, e, e->client.at,
-			 "no_root_squash: this server is not root; root of the clients acts as user "
-			 "%u",
-			 geteuid());
+		complain(
+		    m, DIAG_WARN, e, e->client.at,
+		    "no_root_squash: this server is not root; root of the clients acts as user "
+		    "%u",
+		    geteuid());
 		o->squash = SQUASH_ROOT;
 	}
 }
@@ -257,8 +271,7 @@ drop_twins(const struct making *m, const struct entry *e, struct rules *r)
 			continue;
 		}
 		complain(m, DIAG_WARN, e, by[i]->at, "%s has a rule already (%s), which counts",
-			 by[i]->text,
-			 place_text(m->sources, by[first]->at, place, sizeof place));
+			 by[i]->text, place_text(m->sources, by[first]->at, place, sizeof place));
 		by[i]->kind = CLIENT_GSS + 1;
 	}
 	free(by);
@@ -445,10 +458,13 @@ place_text(const struct sources *s, struct origin at, char *buf, size_t size)
 static void
 fsid_text(const struct export_opts *o, FILE *f)
 {
-	if (o->fsid_kind == FSID_NUMBER)
-		fprintf(f, ",fsid=%u",
-			(unsigned)o->fsid[12] << 24 | o->fsid[13] << 16 | o->fsid[14] << 8 |
-			    o->fsid[15]);
+	if (o->fsid_kind == FSID_NUMBER) {
+		unsigned n = 0;
+
+		for (int i = 12; i < 16; i++)
+			n = n << 8 | o->fsid[i];
+		fprintf(f, ",fsid=%u", n);
+	}
 	if (o->fsid_kind != FSID_UUID)
 		return;
 	fputs(",fsid=", f);
