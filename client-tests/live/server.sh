@@ -4,15 +4,17 @@
 # (`host FUNCTION ARG...` in a guest calls these). Sourced by run after guest.sh.
 #
 # A scenario may set, before anything starts: OPTS (ro), DIRS ($EXP), SERVER_ENV (VAR=VALUE words), SERVER_FLAGS (-R),
-# NO_SERVE (1: the scenario has a server of its own). SERVER_CMD replaces build/spliced; it must understand the same
-# options. SERVER_MOUNT_PORT says where MOUNT answers when that server cannot share one port.
+# MNT_OPTS (what mnt adds), LIMIT (seconds), NO_SERVE (1: the scenario has a server of its own). SERVER_CMD replaces
+# build/spliced; it must understand the same options. SERVER_MOUNT_PORT says where MOUNT answers when that server cannot
+# share one port.
 
 PORT=2049
 SERVER_CMD=${SERVER_CMD:-$BUILD/spliced}
 MOUNT_PORT=${SERVER_MOUNT_PORT:-$PORT}
 
 scenario_defaults() {
-	OPTS=ro SERVER_ENV='' SERVER_FLAGS=-R NO_SERVE='' SERVER_PID=''
+	OPTS=ro MNT_OPTS='' SERVER_ENV='' SERVER_FLAGS=-R NO_SERVE='' SERVER_PID='' KILLS=0
+	[[ $NAME != *-killed ]] || KILLS=$([ "$SIZE" = full ] && echo 50 || echo 3)
 	EXP=$RUN/$NAME/export STATE=$RUN/$NAME/state SERVER_LOG=$RUN/$NAME/server.log
 	DIRS=("$EXP")
 	UNDO=()
@@ -80,14 +82,34 @@ server_stop() {
 }
 
 server_restart() { server_stop && server_start; }
+connected() { [ "$(connections)" != 0 ]; }
 connections() { ss -Htn state established "sport = :$PORT" | wc -l; }
+
+# everybody may write to the export
+writable() {
+	OPTS=rw,no_root_squash
+	chmod 1777 "$EXP"
+}
+
+# helpers_ready: programs that scenarios use in the guest or here, built from helpers/ and found by name
+helpers_ready() {
+	local c bin
+	mkdir -p "$BUILD/live/bin"
+	PATH=$BUILD/live/bin:$PATH
+	for c in "$LIVE"/helpers/*.c; do
+		bin=$BUILD/live/bin/$(basename "$c" .c)
+		[ "$bin" -nt "$c" ] && continue
+		"${CC:-cc}" -std=gnu17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wshadow -Wconversion -Werror -o "$bin.$$" "$c" &&
+			mv "$bin.$$" "$bin" || return 2
+	done
+}
 
 # on_fs TYPE [MKFS OPTION...]: the export lies on a file system of this type, on a loop device over a sparse file
 on_fs() {
 	local type=$1 img=$RUN/$NAME/disk
 	shift
 	need "mkfs.$type"
-	truncate -s 512M "$img"
+	truncate -s "${DISK:-512M}" "$img"
 	"mkfs.$type" -q "$@" "$img" >/dev/null 2>&1 || skip "mkfs.$type failed"
 	mount -o loop "$img" "$EXP" || skip "this kernel cannot mount $type through a loop device"
 	undo umount "$EXP"

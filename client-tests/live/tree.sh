@@ -74,9 +74,45 @@ tree_devices() { stat -c '%n %F %t %T' "$1"/kinds/* | sed 's|^.*/||'; }
 tree_same() {
 	host tree_list "${2:-$EXP}" >"$WORK/want"
 	tree_list "$1" >"$WORK/have"
-	if ! cmp -s "$WORK/want" "$WORK/have"; then
-		diff -a <(tr '\0\n' '\n?' <"$WORK/want") <(tr '\0\n' '\n?' <"$WORK/have") | head -n 20 || true
-		fail "the client sees another tree than the server has"
+	tree_differ "$WORK/want" "$WORK/have" || fail "the client sees another tree than the server has"
+}
+
+# false, and the first differences shown, when two lists differ
+tree_differ() {
+	if ! cmp -s "$1" "$2"; then
+		diff -a <(tr '\0\n' '\n?' <"$1") <(tr '\0\n' '\n?' <"$2") | head -n 20 || true
+		return 1
 	fi
-	[ "$(tr -cd '\0' <"$WORK/have" | wc -c)" -gt 60 ] || fail "the tree is too small to mean anything"
+	[ "$(tr -cd '\0' <"$1" | wc -c)" -gt "${TREE_MIN:-60}" ] || fail "the tree is too small to mean anything"
+}
+
+# tree_many DIR N: N small files in directories of 50, the same ones each time
+tree_many() {
+	mkdir -p "$1" && perl -e '
+		my ($dir, $n, $x) = (shift, shift, 12345);
+		sub next_number { $x = ($x * 1103515245 + 12345) & 0x7fffffff; return $x >> 8 }
+		for my $i (0 .. $n - 1) {
+			my $sub = sprintf "%s/d%03d", $dir, $i / 50;
+			mkdir $sub or die "$sub: $!" if $i % 50 == 0;
+			open my $f, ">", "$sub/file-$i" or die "$sub: $!";
+			print $f join "", map { next_number() . "\n" } 1 .. next_number() % 300;
+			close $f or die "$sub: $!";
+			chmod next_number() % 4 ? 0644 : 0555, "$sub/file-$i";
+		}' "$1" "$2"
+}
+
+# what a faithful copy has in common with its original: all but the sizes, links and times of directories
+tree_copy() {
+	(
+		cd "$1" && export LC_ALL=C &&
+			find . -mindepth 1 \( -type d -printf '%y %m %U %G %P\0' -o -printf '%y %m %U %G %n %s %T@ %l %P\0' \) | sort -z &&
+			find . -type f -print0 | sort -z | xargs -0 -r md5sum -z
+	)
+}
+
+# copied DIR SERVER_DIR: in the guest; a directory of its own and what the server has are the same
+copied() {
+	tree_copy "$1" >/mnt/want
+	host tree_copy "$2" >/mnt/have
+	tree_differ /mnt/want /mnt/have || fail "the server's $2 is not the same as $1"
 }
