@@ -269,7 +269,7 @@ full_disk(const char *type)
 	for (int i = 0; i < 64; i++) {
 		char name[16];
 
-		sprintf(name, "n%d", i);
+		snprintf(name, sizeof name, "n%d", i);
 		if ((error = mod_create(&u, mod.root, name, 0644, NULL)) != 0) {
 			WANT(!mod_there(name));
 			break;

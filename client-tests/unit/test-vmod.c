@@ -209,7 +209,7 @@ exclusive(const char *type)
 	for (int i = 0; i < 5; i++) {
 		struct timespec before, after;
 
-		sprintf(name, "x%d", i);
+		snprintf(name, sizeof name, "x%d", i);
 		clock_gettime(CLOCK_REALTIME_COARSE, &before);
 		WANT_EQ(mod_exclusive(&u, mod.root, name, verifier[i], &o), 0);
 		clock_gettime(CLOCK_REALTIME, &after);

@@ -184,7 +184,7 @@ lead(struct sync *s, struct slot *l, struct obj *o, int fd)
 
 	f->running = true;
 	f->full = false;
-	f->waiting = 0;
+	__atomic_store_n(&f->waiting, 0, __ATOMIC_RELAXED);
 	f->started++;
 	pthread_mutex_unlock(&l->lock);
 	int error = judge(s, flush_fd(s, fd, full), "a sync failed");
@@ -209,7 +209,7 @@ sync_flush(struct sync *s, struct obj *o, int fd, bool full)
 	pthread_mutex_lock(&l->lock);
 	uint64_t mine = f->started + 1;
 	f->full |= full;
-	f->waiting++;
+	__atomic_add_fetch(&f->waiting, 1, __ATOMIC_RELAXED);
 	while (f->done < mine)
 		if (f->running)
 			pthread_cond_wait(&l->done, &l->lock);

@@ -17,7 +17,7 @@ struct flush {
 	uint64_t started, done; /* syncs of this object, by number */
 	uint64_t failed;	/* the last that failed, and how */
 	int error;
-	int waiting; /* for the next */
+	int waiting; /* for the next; atomic, for who watches */
 	bool running;
 	bool full;	  /* somebody who waits for the next wants attributes too */
 	uint64_t wrote;	  /* changes that nobody has waited for; atomic */
