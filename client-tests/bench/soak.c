@@ -98,11 +98,11 @@ burn(void *arg)
 	volatile uint8_t *memory = s->touch > 0 ? aligned_alloc(LINE, TOUCHED) : NULL;
 	uint64_t x = 88172645463325252u + s->cpu, until = 0, work = 0;
 	be_idle(s);
-	s->units_per_line = memory ? pace(s->touch, &x) : 0;
+	s->units_per_line = pace(s->touch, &x);
 	for (;;) {
 		x = unit(x);
 		atomic_store_explicit(&s->work, ++work, memory_order_relaxed);
-		if (!s->units_per_line || work < until)
+		if (!memory || work < until)
 			continue;
 		memory[x % (TOUCHED / LINE) * LINE] = (uint8_t)x;
 		until = work + s->units_per_line;

@@ -11,7 +11,7 @@
 int
 out_init(struct out *o, unsigned calls, size_t longest)
 {
-	*o = (struct out){.cap = 2 * calls * longest, .iov_cap = 4 * calls + 2};
+	*o = (struct out){.cap = (size_t)2 * calls * longest, .iov_cap = 4 * calls + 2};
 	o->head = malloc(o->cap);
 	o->iov = calloc(o->iov_cap, sizeof *o->iov);
 	return o->head && o->iov ? 0 : -1;
@@ -56,15 +56,20 @@ compact(struct out *o)
 	o->len -= from;
 }
 
+static bool
+ends_at(const struct iovec *v, const uint8_t *p)
+{
+	return (const uint8_t *)v->iov_base + v->iov_len == p;
+}
+
 uint8_t *
 out_head(struct out *o, size_t n)
 {
 	if (o->len + n > o->cap || o->n + 2 > o->iov_cap)
 		compact(o);
 	uint8_t *p = o->head + o->len;
-	struct iovec *last = o->n > o->at ? &o->iov[o->n - 1] : NULL;
-	if (last && (uint8_t *)last->iov_base + last->iov_len == p)
-		last->iov_len += n;
+	if (o->n > o->at && ends_at(&o->iov[o->n - 1], p))
+		o->iov[o->n - 1].iov_len += n;
 	else
 		o->iov[o->n++] = (struct iovec){p, n};
 	o->len += n;
@@ -82,7 +87,7 @@ out_ref(struct out *o, const uint8_t *p, size_t n)
 static void
 advance(struct out *o, size_t n)
 {
-	while (n && n >= o->iov[o->at].iov_len)
+	while (o->at < o->n && n >= o->iov[o->at].iov_len)
 		n -= o->iov[o->at++].iov_len;
 	if (n) {
 		o->iov[o->at].iov_base = (uint8_t *)o->iov[o->at].iov_base + n;

@@ -66,21 +66,30 @@ def spread(values, text):
 
 
 def e2(entry):
-    rows, out, saved = Rows(entry), [], []
-    metric = "relay_soaker_s_gb"
-    for mtu in rows.values("mtu", op="READ"):
-        for gro in rows.values("gro", op="READ", mtu=mtu):
-            at = {"op": "READ", "mtu": mtu, "gro": gro}
-            splice, copy, forward = (rows.find(relay=x, **at) for x in ("splice", "copy", "forward"))
-            r = compare(splice, copy, metric)
-            if not r:
-                continue
-            saved.append(1 - r["median"])
-            out.append(f"• MTU {mtu}, GRO {gro}: splicing {num(median(splice, metric))} s/GB, copying "
-                       f"{num(median(copy, metric))}: {words(r)}"
-                       + (f"; the kernel’s own forwarding needs {num(median(forward, metric))}."
-                          if forward else "."))
-    return [spread(saved, "Splicing takes {} off the relay’s processor time for each byte of READ data:")] + out
+    rows, said = Rows(entry), []
+    for op in rows.values("op"):
+        out, saved = [], []
+        for mtu in rows.values("mtu", op=op):
+            for gro in rows.values("gro", op=op, mtu=mtu):
+                line, ratio = e2_line(rows, {"op": op, "mtu": mtu, "gro": gro})
+                if ratio:
+                    out.append(line)
+                    saved.append(1 - ratio["median"])
+        said += [spread(saved, "Splicing takes {} off the relay’s processor time for each byte of "
+                        + op + " data:")] + out
+    return said
+
+
+def e2_line(rows, at, metric="relay_soaker_s_gb"):
+    splice, copy, forward = (rows.find(relay=x, **at) for x in ("splice", "copy", "forward"))
+    ratio = compare(splice, copy, metric)
+    if not ratio:
+        return "", None
+    line = (f"• MTU {at['mtu']}, GRO {at['gro']}: splicing {num(median(splice, metric))} s/GB, copying "
+            f"{num(median(copy, metric))}: {words(ratio)}")
+    if forward:
+        line += f"; the kernel’s own forwarding needs {num(median(forward, metric))}"
+    return line + ".", ratio
 
 
 def e3(entry):

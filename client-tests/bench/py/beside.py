@@ -22,7 +22,7 @@ class Beside(Experiment):
         self.server["ganesha"] = self.attempt("ganesha", lambda: servers.ganesha(w, 5049))
         self.server["floor"] = self.attempt("floor", lambda: servers.floor(w, "floor", 3049, "hot"))
         self.server["floor 1M"] = self.attempt(
-            "floor 1M", lambda: servers.floor(w, "floor1m", 3050, "sendfile"))
+            "floor 1M", lambda: servers.floor(w, "floor1m", 3050, "pipe"))
 
         for name in ("spliced", "ganesha", "floor 1M"):
             self.attempt(name, lambda n=name: self.verify(n))
@@ -38,7 +38,7 @@ class Beside(Experiment):
         self.server[name] = server
 
     def find(self, c):
-        """The floor of large READs is sendfile, of everything else a hot buffer."""
+        """The floor of large READs is a pipe of file pages, of everything else a hot buffer."""
         large = c.get("work") in ("READ 64 KiB", "READ 1 MiB", "70/20/10 mix")
         name = "floor 1M" if c["server"] == "floor" and large else c["server"]
         return self.need(name, self.server[name])

@@ -88,7 +88,7 @@ class E1(Experiment):
 
     def serve(self, name, port, at):
         if name == "floor":
-            return servers.floor(self.world, name, port, "sendfile", at)
+            return servers.floor(self.world, name, port, "pipe", at)
         if name == "ganesha":
             return servers.ganesha(self.world, port, at)
         return servers.spliced(self.world, name, port, at, mode=tables.E1_MODES[name])

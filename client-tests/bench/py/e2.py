@@ -3,8 +3,9 @@
 
     client (10.77.1.2) --- rc [relay] rs --- (10.77.2.2) server
 
-The server's packets cross to the relay cut to MTU (its segmentation offload is off), so that GRO on the relay's side
-has something to do; the relay's own sending keeps its offload, as its card would. The relay has a processor to
+The side that sends the data (READ: the server) has its packets cut to MTU on the way to the relay (its segmentation
+offload is off), so that GRO on the relay's side has something to do; the relay's own sending keeps its offload, as its
+card would. The relay has a processor to
 itself, and receives there (RPS). Client and server share the others: Gb/s is what they leave, the relay's seconds
 per GB are the result. "forward" is the kernel's own IP forwarding in the relay's place: the floor of a relay."""
 import os
@@ -48,7 +49,6 @@ class E2(Experiment):
         sh("sysctl", "-q", "net.ipv4.ip_forward=1", ns="relay")
         sh("ip", "route", "add", "default", "via", "10.77.1.1", ns="client")
         sh("ip", "route", "add", "default", "via", "10.77.2.1", ns="server")
-        w.offload("sr", "server", tso=False)
         for dev in ("rs", "rc"):
             self.receive_here(dev)
         self.server = servers.spliced(w, "e2", 2049, "10.77.2.2", "server")
@@ -93,13 +93,19 @@ class E2(Experiment):
         w = self.world
         if c["relay"] != "forward":
             self.need(c["relay"], self.relay[c["relay"]])
-        if self.now == (c["mtu"], c["gro"]):
+        want = c["op"], c["mtu"], c["gro"]
+        if self.now == want:
             return
         self.now = None
         for ns, dev in (("client", "cr"), ("relay", "rc"), ("relay", "rs"), ("server", "sr")):
             w.mtu(ns, dev, c["mtu"])
-        w.offload("rs", "relay", gro=c["gro"] == "on")
-        self.now = c["mtu"], c["gro"]
+        # data comes to the relay cut to packets from one side, and leaves it whole on the other
+        read = c["op"] == "READ"
+        w.offload("sr", "server", tso=not read)
+        w.offload("cr", "client", tso=read)
+        w.offload("rs", "relay", gro=read and c["gro"] == "on")
+        w.offload("rc", "relay", gro=not read and c["gro"] == "on")
+        self.now = want
 
     def measure(self, c):
         w = self.world

@@ -53,12 +53,13 @@ def block(name, lines):
 
 def bars(title, unit, groups, series, value, log=False, first=True):
     """Clustered bars with the interval of the median. value(group, series) -> summary or None."""
-    data, plots = "", []
+    data, plots, top = "", [], 0
     stem = re.sub(r"\W", "", title)[:12]
     for i, s in enumerate(series):
         lines = []
         for g in groups:
             v = value(g, s)
+            top = max(top, v["high"] if v else 0)
             lines.append(f'"{escape(g)}" {v["median"]} {v["low"]} {v["high"]}' if v else
                          f'"{escape(g)}" NaN NaN NaN')
         if all("NaN" in line for line in lines):
@@ -74,9 +75,9 @@ set style histogram errorbars gap 1 lw 1
 set style fill solid 1 noborder
 set errorbars 0.5 lw 1 lc rgb '#3c4650'
 set boxwidth 0.92
-set bmargin 3.4
+set bmargin {3.6 if any(chr(92) in g for g in groups) else 2.4}
 set xtics scale 0
-set {'logscale y' if log else 'yrange [0:*]'}
+set {'logscale y' if log else f'yrange [0:{1.3 * top}]'}
 {'set yrange [*:*]' if log else 'unset logscale y'}
 {'set key' if first else 'unset key'}
 plot {', '.join(plots)}
@@ -95,7 +96,7 @@ def e1(entry):
     at = answers.E1_FULL
     sizes, servers = rows.values("rsize", **at), rows.values("server", **at)
     name = {size_name(s): s for s in sizes}
-    panel = [bars(f"{side} CPU, unlimited link", "seconds per GB", list(name), servers,
+    panel = [bars(f"{side.capitalize()} CPU, unlimited link", "seconds per GB", list(name), servers,
                   lambda g, s, k=f"{side}_kernel_s_gb": of(rows.find(rsize=name[g], server=s, **at), k),
                   first=side == "client")
              for side in ("server", "client")]
@@ -105,7 +106,7 @@ def e1(entry):
     slow = {f"{size_name(s)}\\n{'offloads' if l[:2] == 'SG' else 'no offloads'}": (s, l)
             for l in rows.values("link", rate="100 Mbit/s") for s in rows.values("rsize", rate="100 Mbit/s", link=l)}
     script = side_by_side([
-        bars(f"{side} CPU at 100 Mbit/s", "per cent of a processor", list(slow), ["copy", "zero-copy", "auto"],
+        bars(f"{side.capitalize()} CPU at 100 Mbit/s", "per cent of a processor", list(slow), ["copy", "zero-copy", "auto"],
              lambda g, s, k=f"{side}_soaker_percent": of(rows.find(
                  rate="100 Mbit/s", rsize=slow[g][0], link=slow[g][1], server=s), k), first=side == "client")
         for side in ("server", "client")], 340)
@@ -163,7 +164,7 @@ def lines(rows, ways, pick, metric):
         dash = "" if way.startswith("READ") or way in ("spliced", "ganesha", "floor") else " dt 2"
         plots += [f"$c{i} using 1:2 with linespoints lw 2.2 pt 7 ps 0.5 lc rgb '{colour(way, i)}'{dash} "
                   f"title '{escape(way)}'",
-                  f"$c{i} using 1:2:3:4 with yerrorbars lw 1 pt 0 lc rgb '{colour(way, i)}' notitle"]
+                  f"$c{i} using 1:3:(0):($4-$3) with vectors nohead lw 1.4 lc rgb '{colour(way, i)}' notitle"]
     return data, plots
 
 

@@ -115,7 +115,7 @@ class Peer:
 
     def load(self, world, args):
         with open(os.environ["BENCH_ASK"], "w") as f:
-            f.write(" ".join(map(str, args)) + "\n")
+            f.write(f"{world.client_cpu} " + " ".join(map(str, args)) + "\n")
         with open(os.environ["BENCH_ANSWER"]) as f:
             said = f.read()
         out, _, status = said.rpartition("\n#status ")

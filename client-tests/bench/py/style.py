@@ -52,8 +52,8 @@ interval includes 1, the page says that there is no difference to be seen.</li>
 <li>Processor time is read twice. <b>soaker</b>: a thread at idle priority counts what work it gets done on each
 processor; what it loses is the load, whoever caused it. <b>kernel</b>: the processor time that the kernel charges to
 the process (all its threads), or to everything but the soaker where there is no process.</li>
-<li><b>floor</b> is the price of the wire alone: a server whose replies are ready beforehand (a hot buffer for small
-READs, sendfile for large), or a bare sendfile loop, or the kernel’s own forwarding in a relay’s place.</li>
+<li><b>floor</b> is the price of the wire alone: a server whose replies are ready beforehand (data from a hot
+buffer for small READs, file pages through a pipe for large ones and in E1), or a bare sendfile loop, or the kernel’s own forwarding in a relay’s place.</li>
 <li>Loopback, veth and tap devices do not copy spliced pages, so what a sender saves there is real; the receiver’s copy
 stays. What a network card would add (interrupts, DMA) is not in these numbers.</li>
 <li>A row whose condition could not be established says why and is not drawn. results.json holds every number,

@@ -64,7 +64,7 @@ class World:
         return seconds / 2 if self.quick else seconds
 
     def tool(self, name):
-        return os.path.join(self.build, name)
+        return os.path.join(self.work, "bin", name)
 
     def start(self, words, ns=None, cpu=None, log=None, **more):
         """A process that stays; it does not hear of Ctrl-C, close_all ends it."""
