@@ -37,6 +37,10 @@ TEST(store_follow, moved)
 	follow(s, change(STORE_UNLINKED, a, row(10, 0, "a"), row(0, 0, "")));
 	CU_ASSERT_EQUAL(store_links(s, FS, a, links, STORE_LINKS, &n), 0);
 	CU_ASSERT(n == 1 && links[0].parent == 5);
+	CU_ASSERT_EQUAL(issue(s, row(10, 6, "late")), a); /* where it goes was known already */
+	follow(s, change(STORE_MOVED, a, row(10, 6, "late"), row(10, 5, "other")));
+	CU_ASSERT_EQUAL(store_links(s, FS, a, links, STORE_LINKS, &n), 0);
+	CU_ASSERT(n == 1 && links[0].parent == 5);
 	store_close(s);
 	drop_dir(&d);
 }

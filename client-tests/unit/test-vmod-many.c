@@ -151,6 +151,68 @@ TEST(vmod_many, one_winner)
 	BOXED(one_winner);
 }
 
+static struct timespec guard;
+static int winners;
+static pthread_barrier_t line;
+
+static void *
+guarded(void *arg)
+{
+	struct worker *w = arg;
+	struct cred c = box_cred(0, 0, 0, NULL);
+	struct vfs_ctx ctx = ctx_of(&c);
+	const struct vmod_attrs a = {.set_mode = true, .mode = 0600 + (mode_t)w->n};
+	struct obj *o = object(&mod, "f");
+	struct vmod_wcc wcc;
+	struct stat st;
+
+	for (int i = 0; i < 10 * ROUNDS; i++) {
+		if (pthread_barrier_wait(&line) == PTHREAD_BARRIER_SERIAL_THREAD) {
+			MUST(fstat(o->fd, &st) == 0);
+			guard = st.st_ctim;
+			WANT(i == 0 || winners == 1);
+			winners = 0;
+		}
+		pthread_barrier_wait(&line);
+		int error = vmod_setattr(&ctx, o, &a, &guard, &wcc);
+		if (error == 0)
+			__atomic_add_fetch(&winners, 1, __ATOMIC_SEQ_CST);
+		else
+			w->odd += error != ENOTSYNC;
+	}
+	put(&mod, o);
+	return NULL;
+}
+
+static void
+guards(void)
+{
+	struct worker w[WORKERS];
+
+	mod_begin("ext4");
+	if (mod.kernel.release < 6013) { /* two changes in one tick have one ctime there */
+		mod_end();
+		return;
+	}
+	box_file(mod_at("f"), 1, 0600);
+	MUST(pthread_barrier_init(&line, NULL, WORKERS) == 0);
+	for (int i = 0; i < WORKERS; i++) {
+		w[i] = (struct worker){.n = i};
+		MUST(pthread_create(&w[i].thread, NULL, guarded, &w[i]) == 0);
+	}
+	for (int i = 0; i < WORKERS; i++) {
+		pthread_join(w[i].thread, NULL);
+		WANT_EQ(w[i].odd, 0);
+	}
+	pthread_barrier_destroy(&line);
+	mod_end();
+}
+/* Of those who saw the same ctime one changes the object. */
+TEST(vmod_many, guards)
+{
+	BOXED(guards);
+}
+
 /* ---- out of descriptors ---- */
 
 static void

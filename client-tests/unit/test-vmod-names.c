@@ -132,6 +132,28 @@ TEST(vmod_names, mount_points)
 
 /* ---- handles follow ---- */
 
+static bool
+is_cached(const struct obj *o)
+{
+	struct obj *found = obj_cached(mod.files, mod.ex, &o->id);
+
+	if (found)
+		put(&mod, found);
+	return found != NULL;
+}
+
+/* Brings it into the cache. */
+static bool
+again_cached(const struct obj *o)
+{
+	struct obj *found;
+	int error = again(&mod, o, true, &found);
+
+	if (!error)
+		put(&mod, found);
+	return !error && is_cached(o);
+}
+
 static void
 follow(const char *type)
 {
@@ -172,12 +194,16 @@ follow(const char *type)
 	WANT_EQ(mod_remove(&r, e, "b3"), 0);
 	WANT_EQ(mod_resolves(b), 0);
 	/* replaced: the old one is STALE, the new one keeps its handle */
+	WANT(again_cached(a) && again_cached(b));
 	WANT_EQ(mod_rename(&r, e, "a3", e, "b2"), 0);
+	WANT(!is_cached(b)); /* let go at once */
 	WANT(mod_resolves(a) == 0 && mod_holds("e/b2", "A"));
 	WANT_EQ(mod_resolves(b), ESTALE);
 	WANT_EQ(attrs(b, &st), strcmp(type, "overlay") == 0 ? 0 : ESTALE);
 	/* removed, and its inode perhaps used again */
+	WANT(again_cached(a));
 	WANT_EQ(mod_remove(&r, e, "b2"), 0);
+	WANT(!is_cached(a));
 	WANT_EQ(mod_create(&r, e, "b2", 0644, &f), 0);
 	WANT_EQ(mod_resolves(a), ESTALE);
 	WANT_EQ(mod_resolves(f), 0);
