@@ -34,7 +34,7 @@ edit() {
 	patch -s text <changes
 	cmp text next
 	cp -f next read-only
-	echo >vi
+	echo >"vi"
 	for n in {1..10}; do vi_save vi "text $n"; aside_save aside "text $n $n"; done
 	ln -s text link && sed -i --follow-symlinks 's/^5000$/none/' link
 	printf 'one\n' >log && printf 'two\n' >>log

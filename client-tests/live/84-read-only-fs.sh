@@ -28,6 +28,7 @@ client() {
 	forget
 	same "the content" $'one\ntwo' "$(cat /mnt/n/file)"
 	host mount -o remount,rw "$EXP"
+	forget # what the client remembers of ACCESS
 	echo three >>/mnt/n/file
 	mv /mnt/n/file /mnt/n/moved
 	same "on the server" $'one\ntwo\nthree' "$(host cat "$EXP/moved")"

@@ -14,9 +14,9 @@ write_until() {
 	local i pids=()
 	scribe write /mnt/n/s1 /mnt/j/1 1 & pids+=($!)
 	scribe write /mnt/n/s2 /mnt/j/2 2 & pids+=($!)
-	as 1001 1001 '' scribe write /mnt/n/s3 /mnt/j/3 3 & pids+=($!)
+	setpriv --reuid 1001 --regid 1001 --clear-groups scribe write /mnt/n/s3 /mnt/j/3 3 & pids+=($!)
 	ended() { [ -e /mnt/ceasefire ] || ! still_works "${pids[0]}" || ! still_works "${pids[1]}" || ! still_works "${pids[2]}"; }
-	until_true "$LIMIT" ended
+	until_true 9999 ended
 	kill -TERM "${pids[@]}"
 	for i in "${pids[@]}"; do wait "$i"; done
 }

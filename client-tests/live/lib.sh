@@ -7,6 +7,7 @@
 # A scenario with work() instead: see client() below.
 
 # mnt [-o OPTIONS] [DIR [MOUNTPOINT]]: mount $HOST:DIR ($EXP) on MOUNTPOINT (/mnt/n)
+# shellcheck disable=SC2120 # scenarios pass them
 mnt() {
 	local more=
 	[ -z "${MNT_OPTS:-}" ] || more=,$MNT_OPTS
@@ -58,6 +59,7 @@ below() { echo $(((RANDOM << 15 | RANDOM) % $1)); }
 # export's w1, and verifies it. Under fire (KILLS) it is done again and again in w1, w2, ... until the server has been
 # killed that often; the moments are random, and no program may see an error.
 client() {
+	# shellcheck disable=SC2119
 	mnt
 	if [ "$KILLS" = 0 ]; then in_new_dir 1; else under_fire again_and_again; fi
 	umount /mnt/n

@@ -177,9 +177,10 @@ vfs_getattr(const struct vfs_ctx *ctx, struct obj *o, struct stat *st)
 
 /* ---- permission ---- */
 
-/* One question to the kernel as whoever the thread is. 0, EACCES, or another errno. */
+/* One question to the kernel as whoever the thread is. 0, EACCES, or another errno. passing is set
+ * when a refusal may end without a change of ctime: a file system that is read-only for now. */
 static int
-ask(const struct kernel *k, const struct obj *o, int mask)
+ask(const struct kernel *k, const struct obj *o, int mask, bool *passing)
 {
 	char path[32];
 
@@ -194,14 +195,15 @@ ask(const struct kernel *k, const struct obj *o, int mask)
 		return 0;
 	/* EROFS: writing to a read-only mount. EPERM: writing to the immutable. ETXTBSY, likewise
 	 */
+	*passing |= errno == EROFS || errno == ETXTBSY;
 	return errno == EROFS || errno == EPERM || errno == ETXTBSY ? EACCES : errno;
 }
 
 /* All at once when all are granted, else bit by bit. */
 static int
-ask_all(const struct kernel *k, const struct obj *o, int asked, int *granted)
+ask_all(const struct kernel *k, const struct obj *o, int asked, int *granted, bool *passing)
 {
-	int error = ask(k, o, asked);
+	int error = ask(k, o, asked, passing);
 
 	*granted = error ? 0 : asked;
 	if (error != EACCES || (asked & (asked - 1)) == 0)
@@ -209,7 +211,7 @@ ask_all(const struct kernel *k, const struct obj *o, int asked, int *granted)
 	for (int bit = X_OK; bit <= R_OK; bit <<= 1) {
 		if (!(asked & bit))
 			continue;
-		error = ask(k, o, bit);
+		error = ask(k, o, bit, passing);
 		if (!error)
 			*granted |= bit;
 		else if (error != EACCES)
@@ -284,6 +286,7 @@ vfs_access(const struct vfs_ctx *ctx, struct obj *o, const struct stat *st, int 
 {
 	const struct cred *c = ctx->cred;
 	struct timespec now;
+	bool passing = false;
 	int error;
 
 	asked &= R_OK | W_OK | X_OK;
@@ -296,13 +299,13 @@ vfs_access(const struct vfs_ctx *ctx, struct obj *o, const struct stat *st, int 
 	error = ident_begin(ctx->vfs->ident, c);
 	if (error)
 		return error == EPERM ? EACCES : error;
-	error = ask_all(ctx->vfs->kernel, o, asked, granted);
+	error = ask_all(ctx->vfs->kernel, o, asked, granted, &passing);
 	ident_end(ctx->vfs->ident);
 	if (error)
 		return error;
 	if (consults_acl(c, st))
 		__atomic_store_n(&o->perm_warm, true, __ATOMIC_RELAXED);
-	if (vfs_calm(&now, &(struct stat){.st_ctim = st->st_ctim}))
+	if (!passing && vfs_calm(&now, &(struct stat){.st_ctim = st->st_ctim}))
 		keep(o, c->hash, st, asked, *granted);
 	return 0;
 }
