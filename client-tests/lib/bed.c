@@ -128,10 +128,8 @@ make_server(struct bed *b, const struct bed_opts *o)
 	b->files = files_new(&b->resolve, &b->ident, 0);
 	if (!b->files)
 		fatal("files", "no memory");
-	b->vfs = (struct vfs){.files = b->files,
-			      .ident = &b->ident,
-			      .kernel = &b->kernel,
-			      .resolve = &b->resolve};
+	b->vfs = (struct vfs){
+	    .files = b->files, .ident = &b->ident, .kernel = &b->kernel, .resolve = &b->resolve};
 	engine_init(&b->engine);
 	b->engine.vfs = &b->vfs;
 	b->engine.key = &b->key;
@@ -139,6 +137,42 @@ make_server(struct bed *b, const struct bed_opts *o)
 	if (engine_check(&b->engine, err, sizeof err) != 0)
 		fatal("engine", err);
 	make_exports(b, o);
+}
+
+/* Replies are kept for repeats, in the state directory. */
+static void
+open_drc(struct bed *b)
+{
+	char state[80], msg[400];
+
+	snprintf(state, sizeof state, "%s/state", b->base);
+	b->engine.drc = drc_open(state, NULL, msg, sizeof msg);
+	if (!b->engine.drc || *msg)
+		fatal("drc", msg);
+}
+
+void
+bed_start(struct bed *b)
+{
+	make_server(b, &b->opts);
+	if (b->opts.drc)
+		open_drc(b);
+	memset(b->peer.rules, 0, sizeof b->peer.rules);
+	call_init(b->call, &b->engine);
+}
+
+void
+bed_stop(struct bed *b)
+{
+	call_reset(b->call);
+	/* ours is the only reference left to the table */
+	CU_ASSERT_EQUAL(b->engine.table->refs, 1);
+	engine_fini(&b->engine);
+	vdir_free_cache();
+	files_free(b->files);
+	store_close(b->store);
+	if (b->opts.drc)
+		drc_close(b->engine.drc);
 }
 
 struct bed *
@@ -164,7 +198,8 @@ bed_new(const struct bed_opts *opts)
 	bed_mkdir(b, "a", 0755);
 	bed_mkdir(b, "b", 0755);
 	bed_mkdir(b, "state", 0700);
-	make_server(b, o);
+	b->opts = *o;
+	b->umask = umask(0); /* as ident_init() has it */
 	make_peer(b);
 	b->flavor = AUTH_SYS;
 	b->call = malloc(sizeof *b->call);
@@ -172,7 +207,7 @@ bed_new(const struct bed_opts *opts)
 	b->reply.buf = malloc(b->reply.cap);
 	if (!b->call || !b->reply.buf)
 		fatal("call", "no memory");
-	call_init(b->call, &b->engine);
+	bed_start(b);
 	must(pipe2(b->pipe, O_NONBLOCK | O_CLOEXEC), "pipe");
 	(void)fcntl(b->pipe[0], F_SETPIPE_SZ, 1 << 20);
 	return b;
@@ -190,13 +225,8 @@ unlink_one(const char *path, const struct stat *st, int type, struct FTW *f)
 void
 bed_free(struct bed *b)
 {
-	call_reset(b->call);
-	/* ours is the only reference left to the table */
-	CU_ASSERT_EQUAL(b->engine.table->refs, 1);
-	engine_fini(&b->engine);
-	vdir_free_cache();
-	files_free(b->files);
-	store_close(b->store);
+	bed_stop(b);
+	umask(b->umask);
 	close(b->pipe[0]);
 	close(b->pipe[1]);
 	nftw(b->base, unlink_one, 16, FTW_DEPTH | FTW_PHYS);

@@ -32,6 +32,7 @@ struct bed_opts {
 	const char *options_a, *options_b; /* export options; NULL: "ro" */
 	const char *clients_a, *clients_b; /* NULL: "127.0.0.1" */
 	const char *without; /* kernel features to do without, as SPLICED_WITHOUT; NULL: none */
+	bool drc;	     /* replies are kept for repeated calls */
 };
 
 struct bed_reply {
@@ -45,6 +46,7 @@ struct bed_reply {
 
 struct bed {
 	char base[64]; /* holds a/, b/, state/ */
+	struct bed_opts opts;
 	struct kernel kernel;
 	struct handle_key key;
 	struct store *store;
@@ -68,11 +70,16 @@ struct bed {
 	struct call_batch batch;
 	int pipe[2];
 	int fds; /* open before the bed was made */
+	mode_t umask;
 	size_t budget;
 };
 
 struct bed *bed_new(const struct bed_opts *);
 void bed_free(struct bed *);
+/* The server ends, and begins again on the same trees and state; both are its whole life, so that a
+ * child may live one between. Handles stay good. */
+void bed_stop(struct bed *);
+void bed_start(struct bed *);
 
 /* ---- the trees; paths are relative to the base ("a/dir/file") ---- */
 void bed_mkdir(struct bed *, const char *path, mode_t);
