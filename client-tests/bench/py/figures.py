@@ -77,7 +77,7 @@ set errorbars 0.5 lw 1 lc rgb '#3c4650'
 set boxwidth 0.92
 set bmargin {3.6 if any(chr(92) in g for g in groups) else 2.4}
 set xtics scale 0
-set {'logscale y' if log else f'yrange [0:{1.3 * top}]'}
+set {'logscale y' if log else f'yrange [0:{1.3 * top or 1}]'}
 {'set yrange [*:*]' if log else 'unset logscale y'}
 {'set key' if first else 'unset key'}
 plot {', '.join(plots)}
@@ -225,8 +225,9 @@ plot {', '.join(plots)}
 def beside(entry):
     rows, out = Rows(entry), []
     works, servers = rows.values("work", part="closed"), rows.values("server", part="closed")
-    script = bars("Server CPU per call", "µs (logarithmic)", works, servers,
-                  lambda g, s: of(rows.find(work=g, server=s), "server_us_call"), log=True)
+    names = {w.replace(" ", chr(92) + "n", 1): w for w in works}
+    script = bars("Server CPU per call", "µs (logarithmic)", list(names), servers,
+                  lambda g, s: of(rows.find(work=names[g], server=s), "server_us_call"), log=True)
     if script:
         out.append(("What a call costs the server", draw("pa", "set xtics font ',11'\n" + script)))
     panels = []

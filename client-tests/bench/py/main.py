@@ -34,6 +34,15 @@ def versions(world):
     return out
 
 
+def offloads():
+    """What the links between our networks can do before an experiment changes it."""
+    sh("ip", "link", "add", "look0", "type", "veth", "peer", "name", "look1")
+    said = sh("ethtool", "-k", "look0")
+    sh("ip", "link", "del", "look0")
+    return [line.split(":")[0] for line in said.splitlines()
+            if ": on" in line and not line.startswith("\t") and "vlan" not in line]
+
+
 def chosen(world):
     peers = os.environ.get("PEER", "").split()
     every = {"P": lambda: Beside(world, peers), "E1": lambda: E1(world), "E2": lambda: E2(world),
@@ -63,6 +72,7 @@ def main():
     results = {"machine": machine.describe(), "versions": versions(world), "quick": world.quick,
                "started": time.strftime("%Y-%m-%d %H:%M:%S %z"), "interrupted": False,
                "experiments": {}}
+    results["machine"]["offloads"] = offloads()
     status = 0
     try:
         make_files(world)

@@ -168,6 +168,7 @@ def machine(m, versions):
              ("Caches", cache), ("Memory", f"{(m['memory_bytes'] or 0) / 2**30:.1f} GiB"),
              ("Kernel", f"Linux {m['kernel']}, {m['distribution']}"),
              ("Congestion control", m["congestion_control"]),
+             ("Offloads of veth", ", ".join(m.get("offloads", [])) + " (experiments change them: see the rows)"),
              ("TCP buffers", f"wmem {m['tcp_wmem']}, rmem {m['tcp_rmem']}"),
              ("Largest pipe", f"{int(m['pipe_max_size'] or 0):,} bytes"), ("Governor", m["governor"]),
              ("Load before", m["load_before"]), ("Programs", ", ".join(v for v in versions.values() if v)),

@@ -5,6 +5,8 @@ import subprocess
 import threading
 import time
 
+from world import Unestablished
+
 
 class Soaker:
     def __init__(self, world, cpus, touch=0):
@@ -23,19 +25,23 @@ class Soaker:
         return said["ns"], {c["cpu"]: (c["work"], c["cpu_ns"]) for c in said["cpus"]}
 
     def calibrate(self, seconds):
-        """Nothing else may run meanwhile. The best of all calibrations counts: what disturbs an
-        idle machine can only slow the soaker down."""
+        """Work per nanosecond that a processor is ours alone. Counted by the time that we were given,
+        so that it is right on a machine that is not quite idle too; the best of all calibrations
+        counts, because what disturbs can only slow the soaker down."""
         for _ in range(max(1, round(seconds / .25))):
             before = self.mark()
             time.sleep(.25)
             after = self.mark()
-            for cpu, (work, _) in after[1].items():
-                rate = (work - before[1][cpu][0]) / (after[0] - before[0])
-                self.full[cpu] = max(rate, self.full.get(cpu, 0))
+            for cpu, (work, had) in after[1].items():
+                work, had = work - before[1][cpu][0], had - before[1][cpu][1]
+                if had > 10_000_000:
+                    self.full[cpu] = max(work / had, self.full.get(cpu, 0))
 
     def loads(self, before, after, cpu):
         """Busy nanoseconds of that processor between two marks: (by lost work, by the kernel's
         books: time that the soaker was not given)."""
+        if cpu not in self.full:
+            raise Unestablished(f"the soaker got no time on processor {cpu}: the machine is busy")
         ns = after[0] - before[0]
         work = after[1][cpu][0] - before[1][cpu][0]
         had = after[1][cpu][1] - before[1][cpu][1]
