@@ -290,6 +290,13 @@ join_opts(const struct making *m, struct plan_export *x, const struct entry *e)
 {
 	const struct export_opts *o = &e->client.opts;
 
+	if ((o->crossmnt || o->nohide) && !x->warned) {
+		complain(m, DIAG_WARN, e, e->client.at,
+			 "%s: has no effect: clients see the directory beneath a mount, not the "
+			 "mount; export that directory too, and mount it",
+			 o->crossmnt ? "crossmnt" : "nohide");
+		x->warned = true;
+	}
 	x->rw |= o->rw;
 	x->opts.mountpoint |= o->mountpoint;
 	if (!o->fsid_kind)

@@ -16,6 +16,7 @@ struct plan_export {
 	struct rules *rules;
 	struct export_opts opts; /* fsid= and mountpoint, whichever entry gave them */
 	bool rw;
+	bool warned; /* that crossmnt is not served */
 };
 struct plan_alias {
 	char *path; /* as written, where that is another */

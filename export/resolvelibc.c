@@ -138,7 +138,7 @@ netgroup(void *arg, const char *group, const char *host)
 }
 
 static int
-groups(void *arg, uid_t uid, gid_t *gid, gid_t *v, unsigned *n)
+groups(void *arg, uid_t uid, gid_t *v, unsigned *n)
 {
 	char buf[16384];
 	struct passwd pw, *found;
@@ -149,7 +149,6 @@ groups(void *arg, uid_t uid, gid_t *gid, gid_t *v, unsigned *n)
 		return ENOENT;
 	if (error)
 		return error == ENOENT || error == ESRCH ? ENOENT : EAGAIN;
-	*gid = pw.pw_gid;
 	if (getgrouplist(pw.pw_name, pw.pw_gid, v, &room) < 0)
 		room = (int)*n; /* more than fit: those that did */
 	*n = (unsigned)room;

@@ -49,7 +49,7 @@ struct question {
 	union {
 		struct resolver_addrs addrs;
 		struct resolver_names *names;
-		struct resolver_gids *gids;
+		struct cred_groups *gids;
 	} u;
 	char name[]; /* HOST, NETGROUP */
 };
@@ -110,7 +110,7 @@ question_free(struct question *q)
 	if (q->about == PEER)
 		free(q->u.names);
 	if (q->about == USER)
-		resolver_gids_put(q->u.gids);
+		cred_groups_put(q->u.gids);
 	free(q);
 }
 
@@ -218,7 +218,7 @@ struct result {
 	int error;
 	struct resolver_addrs addrs;
 	struct resolver_names *names;
-	struct resolver_gids *gids;
+	struct cred_groups *gids;
 };
 
 static int
@@ -248,31 +248,18 @@ ask_netgroup(struct resolver *r, const struct question *q)
 }
 
 static int
-by_number(const void *a, const void *b)
-{
-	gid_t x = *(const gid_t *)a, y = *(const gid_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static int
 ask_user(struct resolver *r, const struct question *q, struct result *out)
 {
-	struct resolver_gids *g = malloc(sizeof *g + RESOLVER_GROUPS * sizeof *g->v);
-	gid_t primary;
-	int error;
+	struct cred_groups *g = cred_groups_new(CRED_MORE_MAX), *fit;
+	int error = g ? r->ops.groups(r->ops.arg, q->uid, g->v, &g->n) : ENOMEM;
 
-	if (!g)
-		return ENOMEM;
-	g->refs = 1;
-	g->n = RESOLVER_GROUPS;
-	error = r->ops.groups(r->ops.arg, q->uid, &primary, g->v, &g->n);
 	if (error) {
-		free(g);
+		cred_groups_put(g);
 		return error;
 	}
-	qsort(g->v, g->n, sizeof *g->v, by_number);
-	out->gids = g;
+	cred_groups_seal(g);
+	fit = realloc(g, sizeof *g + g->n * sizeof *g->v);
+	out->gids = fit ? fit : g;
 	return 0;
 }
 
@@ -348,7 +335,7 @@ store_answer(const struct resolver *r, struct question *q, struct result *res)
 		q->u.names = res->names;
 		res->names = NULL;
 	} else if (q->about == USER && exists) {
-		resolver_gids_put(q->u.gids);
+		cred_groups_put(q->u.gids);
 		q->u.gids = res->gids;
 		res->gids = NULL;
 	}
@@ -386,7 +373,7 @@ take(struct resolver *r, struct question *q, struct result *res)
 	q->due = now_ms() + (res->error ? pause_after(r, known ? 6 : q->tries)
 					: (int64_t)r->times.fresh);
 	free(res->names);
-	resolver_gids_put(res->gids);
+	cred_groups_put(res->gids);
 	pthread_cond_broadcast(&r->answered);
 	return differs;
 }
@@ -460,7 +447,9 @@ answer_one(struct resolver *r)
 	struct result res;
 	bool differs;
 
-	if (r->queued && !r->idle && r->threads < r->times.threads)
+	/* while this thread is away somebody must be there for what comes next; not for the asker to
+	 * start, who may have capabilities that nobody here needs */
+	if (!r->idle && r->threads < r->times.threads)
 		start(r);
 	pthread_mutex_unlock(&r->lock);
 	ask(r, q, &res);
@@ -604,7 +593,7 @@ resolver_netgroup(struct resolver *r, const char *group, const struct in6_addr *
 }
 
 enum answer
-resolver_user(struct resolver *r, uid_t uid, struct resolver_gids **gids)
+resolver_user(struct resolver *r, uid_t uid, struct cred_groups **gids)
 {
 	struct question *q;
 	enum answer yes;
@@ -612,19 +601,10 @@ resolver_user(struct resolver *r, uid_t uid, struct resolver_gids **gids)
 	pthread_mutex_lock(&r->lock);
 	q = find(r, USER, "", &no_addr, uid);
 	yes = answer_of(r, q);
-	if (yes == ANSWER_YES) {
-		*gids = q->u.gids;
-		__atomic_fetch_add(&q->u.gids->refs, 1, __ATOMIC_RELAXED);
-	}
+	if (yes == ANSWER_YES)
+		*gids = cred_groups_ref(q->u.gids);
 	pthread_mutex_unlock(&r->lock);
 	return yes;
-}
-
-void
-resolver_gids_put(struct resolver_gids *g)
-{
-	if (g && __atomic_sub_fetch(&g->refs, 1, __ATOMIC_ACQ_REL) == 0)
-		free(g);
 }
 
 void

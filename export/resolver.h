@@ -8,6 +8,7 @@
  * is asked anew from time to time, and an old answer stands until there is a new one, so that name
  * services may go away for hours unnoticed.
  */
+#include "cred.h"
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +27,6 @@ enum answer {
 #define RESOLVER_ADDRS 16  /* addresses of a name, as exportfs(8) */
 #define RESOLVER_NAMES 16  /* names of an address */
 #define RESOLVER_NAME 256  /* bytes of a name with its NUL */
-#define RESOLVER_GROUPS 1024
 
 struct resolver_addrs {
 	unsigned n;
@@ -36,10 +36,6 @@ struct resolver_names { /* canonical name, then aliases, each confirmed by a for
 	unsigned n;
 	char v[RESOLVER_NAMES][RESOLVER_NAME];
 };
-struct resolver_gids { /* sorted; shared, never changed */
-	unsigned refs, n;
-	gid_t v[];
-};
 
 /* How to ask; each may take as long as it likes, and several run at once. 0; ENOENT: there is no such
  * name, host, user; anything else: try again later. */
@@ -48,8 +44,8 @@ struct resolver_ops {
 	int (*reverse)(void *arg, const struct in6_addr *, struct resolver_names *);
 	/* is this host (canonical name, alias, address) in the netgroup? */
 	int (*netgroup)(void *arg, const char *group, const char *host);
-	/* the groups of a user, at most RESOLVER_GROUPS; *gid: the primary one */
-	int (*groups)(void *arg, uid_t, gid_t *gid, gid_t *v, unsigned *n);
+	/* the groups of a user, at most *n */
+	int (*groups)(void *arg, uid_t, gid_t *v, unsigned *n);
 	/* something that was answered is answered otherwise now, or for the first time; any thread */
 	void (*changed)(void *arg);
 	void *arg;
@@ -79,9 +75,8 @@ enum answer resolver_host(struct resolver *, const char *name, const struct in6_
 enum answer resolver_peer(struct resolver *, const struct in6_addr *, struct resolver_names *names);
 /* Is that address (by one of these names, or as text) in the netgroup? */
 enum answer resolver_netgroup(struct resolver *, const char *group, const struct in6_addr *);
-/* The groups of a user; ANSWER_YES: *gids is a reference to be put; ANSWER_NO: no such user. */
-enum answer resolver_user(struct resolver *, uid_t, struct resolver_gids **gids);
-void resolver_gids_put(struct resolver_gids *);
+/* The groups of a user; ANSWER_YES: *groups is a reference to be put; ANSWER_NO: no such user. */
+enum answer resolver_user(struct resolver *, uid_t, struct cred_groups **groups);
 
 /* Waits until something is answered, or for so long; not at all when enough wait already. For workers
  * only. */

@@ -178,7 +178,7 @@ TEST(conf, help)
 	run(&r, "--help");
 	CU_ASSERT_EQUAL(r.status, 0);
 	CU_ASSERT_STRING_EQUAL(r.err, "");
-	for (const char *p = "ocenpasjwzRDqvh"; *p; p++) {
+	for (const char *p = "ocenpasjwzgRDqvh"; *p; p++) {
 		char option[6] = {' ', '-', *p, ',', ' ', 0};
 
 		CU_ASSERT_PTR_NOT_NULL(strstr(r.out, option));

@@ -22,3 +22,33 @@ TEST(cred, hash)
 	cred_seal(&b);
 	CU_ASSERT_NOT_EQUAL(a.hash, b.hash);
 }
+
+static struct cred_groups *
+list(uint32_t n, const gid_t *v)
+{
+	struct cred_groups *g = cred_groups_new(n);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(g);
+	for (uint32_t i = 0; i < n; i++)
+		g->v[i] = v[i];
+	cred_groups_seal(g);
+	return g;
+}
+
+/* A borrowed list counts as a whole, in any order, and is not mistaken for groups of the call. */
+TEST(cred, long_lists)
+{
+	struct cred_groups *g[] = {list(3, (gid_t[]){7, 5, 6}), list(3, (gid_t[]){5, 6, 7}),
+				   list(2, (gid_t[]){5, 6}), list(0, NULL)};
+	struct cred c[4], own = {.uid = 1, .gid = 2, .ngroups = 2, .groups = {5, 6}};
+
+	for (int i = 0; i < 4; i++) {
+		c[i] = (struct cred){.uid = 1, .gid = 2, .more = g[i]};
+		cred_seal(&c[i]);
+	}
+	cred_seal(&own);
+	CU_ASSERT_EQUAL(c[0].hash, c[1].hash);
+	CU_ASSERT(c[0].hash != c[2].hash && c[2].hash != c[3].hash && own.hash != c[2].hash);
+	for (int i = 0; i < 4; i++)
+		cred_groups_put(g[i]);
+}

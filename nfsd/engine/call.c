@@ -133,6 +133,7 @@ call_batch_begin(struct call_batch *b)
 	vfs_batch_begin(&b->vfs);
 	b->table = NULL;
 	b->ex = NULL;
+	b->more = NULL;
 }
 
 void
@@ -142,6 +143,8 @@ call_batch_end(struct call_batch *b, struct engine *e)
 	if (b->table)
 		export_table_put(b->table);
 	b->table = NULL;
+	cred_groups_put(b->more);
+	b->more = NULL;
 }
 
 /* One reference for a whole batch: the exports that its first call saw. */
@@ -172,6 +175,9 @@ let_go(struct call *c)
 	}
 	if (c->table && !c->batch) /* else it is the batch's */
 		export_table_put(c->table);
+	cred_groups_put(c->more);
+	c->more = NULL;
+	c->cred.more = NULL;
 	c->table = NULL;
 	c->rule = NULL;
 	c->args = c->res = NULL;

@@ -52,6 +52,7 @@ struct call_batch {
 	const struct export *ex;    /* what follows holds for this export; NULL: nothing */
 	const struct export_client *rule;
 	struct cred claimed, cred; /* as the call said it; as the rule made it */
+	struct cred_groups *more;  /* what cred borrows; referenced */
 };
 void call_batch_begin(struct call_batch *);
 void call_batch_end(struct call_batch *, struct engine *);
@@ -87,6 +88,7 @@ struct engine {
 	const struct program *const *programs; /* NULL-terminated: call_programs, but for tests */
 	struct drc *drc;   /* replies kept for repeated calls; NULL: none are. Not engine_fini's */
 	bool unprivileged;
+	bool manage_gids;  /* groups of callers are looked up here */
 	uint64_t since_ns; /* when this server began, nanoseconds since 1970: whatever an earlier
 			      one did in the same state directory was over by then */
 };
@@ -138,6 +140,7 @@ struct call {
 	struct cred
 	    cred; /* as claimed (uid and gid -1 for AUTH_NONE), then squashed by that rule */
 	uint32_t claimed_uid, claimed_gid, flavor;
+	struct cred_groups *more; /* what cred borrows, unless a batch keeps it; referenced */
 	struct obj *obj[CALL_OBJS]; /* resolved handles, referenced; like table and rule gone when
 				       call_run returns */
 	void *args, *res;	    /* in the arena */

@@ -122,6 +122,14 @@ set_fsgid(gid_t gid)
 }
 
 static bool
+set_groups(const struct cred *c)
+{
+	if (c->more)
+		return syscall(SYS_setgroups, (size_t)c->more->n, c->more->v) == 0;
+	return syscall(SYS_setgroups, (size_t)c->ngroups, c->groups) == 0;
+}
+
+static bool
 rest(const struct ident *id)
 {
 	return set_fsuid(id->self_uid) && set_fsgid(id->self_gid) &&
@@ -147,7 +155,7 @@ come_back(const struct ident *id)
 static bool
 is_self(const struct ident *id, const struct cred *c)
 {
-	return c->uid == id->self_uid && c->gid == id->self_gid && c->ngroups == 0;
+	return c->uid == id->self_uid && c->gid == id->self_gid && c->ngroups == 0 && !c->more;
 }
 
 int
@@ -161,8 +169,7 @@ ident_begin(const struct ident *id, const struct cred *c)
 		return 0;
 	away = true;
 	stat_inc(ST_ID_SWITCHES);
-	if (syscall(SYS_setgroups, (size_t)c->ngroups, c->groups) == 0 && set_fsgid(c->gid) &&
-	    set_fsuid(c->uid))
+	if (set_groups(c) && set_fsgid(c->gid) && set_fsuid(c->uid))
 		return 0;
 	int error = errno == ENOMEM ? ENOMEM : EPERM;
 	come_back(id);

@@ -8,6 +8,7 @@
 #include "log.h"
 #include "plan.h"
 #include "resolver.h"
+#include "rpc.h"
 
 enum {
 	PORT_RESERVED = 1024, /* ports below are for root of the client: RFC 2623 section 2.1 */
@@ -62,6 +63,8 @@ remember(struct call *c, const struct export *ex, const struct cred *claimed)
 
 	if (!b)
 		return;
+	cred_groups_put(b->more);
+	b->more = c->more ? cred_groups_ref(c->more) : NULL;
 	b->ex = ex;
 	b->rule = c->rule;
 	b->claimed = *claimed;
@@ -117,6 +120,50 @@ peer_rule(struct call *c, size_t at, const struct export_client **rule)
 	return e;
 }
 
+/* ---- groups ---- */
+
+/* The list without the group that root_squash takes away: rare, so it may cost a copy. */
+static int
+squash_list(struct call *c, const struct export_opts *o)
+{
+	struct cred_groups *g;
+
+	if (o->squash != SQUASH_ROOT || c->more->n == 0 || c->more->v[0] != 0)
+		return 0; /* it is sorted */
+	g = cred_groups_new(c->more->n);
+	if (!g)
+		return ENOMEM;
+	for (uint32_t i = 0; i < g->n; i++)
+		g->v[i] = c->more->v[i] ? c->more->v[i] : o->anongid;
+	cred_groups_seal(g);
+	cred_groups_put(c->more);
+	c->more = g;
+	return 0;
+}
+
+/* The caller's groups as this machine knows them, instead of those it brought, of which there can be
+ * only 16. A user who is not known here keeps them. */
+static int
+look_up_groups(struct call *c, const struct export_opts *o)
+{
+	struct resolver *who = c->table->who;
+	enum answer yes;
+
+	if (!c->engine->manage_gids || !who || c->flavor != AUTH_SYS ||
+	    o->squash == SQUASH_ALL || (o->squash == SQUASH_ROOT && c->claimed_uid == 0))
+		return 0;
+	yes = resolver_user(who, c->claimed_uid, &c->more);
+	if (yes > ANSWER_YES && !c->may_sleep)
+		return ESLEEP;
+	for (int i = 0; yes > ANSWER_YES && i < NAME_TRIES; i++) {
+		resolver_wait(who, NAME_WAIT_MS);
+		yes = resolver_user(who, c->claimed_uid, &c->more);
+	}
+	if (yes > ANSWER_YES)
+		return EAGAIN;
+	return yes == ANSWER_YES ? squash_list(c, o) : 0;
+}
+
 /* ---- the gate ---- */
 
 static int
@@ -162,8 +209,14 @@ permit(struct call *c, const struct export *ex)
 		e = judge(c, ex, rule);
 	if (e)
 		return e;
+	e = look_up_groups(c, &rule->opts);
+	if (e)
+		return e;
 	claimed = c->cred;
 	c->rule = rule;
+	c->cred.more = c->more;
+	if (c->more)
+		c->cred.ngroups = 0;
 	export_squash(&rule->opts, &c->cred);
 	remember(c, ex, &claimed);
 	return 0;

@@ -160,6 +160,14 @@ set_splice(struct conf *c, const char *arg, char *why, size_t size)
 }
 
 static bool
+set_manage_gids(struct conf *c, const char *arg, char *why, size_t size)
+{
+	(void)arg, (void)why, (void)size;
+	c->manage_gids = true;
+	return true;
+}
+
+static bool
 set_no_rpcbind(struct conf *c, const char *arg, char *why, size_t size)
 {
 	(void)arg, (void)why, (void)size;
@@ -217,6 +225,10 @@ static const struct option_row rows[] = {
      "auto, always, never, or the least READ in bytes that is\n"
      "not copied (default auto: 32768)",
      set_splice},
+    {'g', "manage-gids", NULL,
+     "look up the groups of callers here; a call itself can\n"
+     "bring 16",
+     set_manage_gids},
     {'R', "no-rpcbind", NULL, "do not register with rpcbind", set_no_rpcbind},
     {'D', "detach", NULL, "go to the background when ready", set_detach},
     {'q', "quiet", NULL, "say warnings and errors only", set_quiet},

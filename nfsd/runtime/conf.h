@@ -45,6 +45,7 @@ struct conf {
 	char statedir[PATH_MAX];
 	unsigned loops, workers;
 	uint32_t splice_from;
+	bool manage_gids;     /* -g */
 	bool no_rpcbind;      /* -R */
 	bool detach;	      /* -D */
 	enum log_level level; /* -q: warnings; -v: debug; else info */

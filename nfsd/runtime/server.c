@@ -145,6 +145,7 @@ open_engine(struct server *s)
 	s->engine.key = &s->key;
 	s->engine.store = s->store;
 	s->engine.unprivileged = !s->ident.can_switch;
+	s->engine.manage_gids = s->conf->manage_gids && s->ident.can_switch;
 	reload_ready(s->reload, s->who, s->files);
 	if (open_drc(s) != 0)
 		return 1;
