@@ -13,13 +13,13 @@ union kbuf {
 	char room[sizeof(struct file_handle) + HANDLE_IDENT_MAX];
 };
 
-int
-khandle_get(int fd, struct handle *h)
+static int
+get(int dirfd, const char *name, int flags, struct handle *h)
 {
 	union kbuf b = {.h = {.handle_bytes = HANDLE_IDENT_MAX}};
 	int mnt;
 
-	if (name_to_handle_at(fd, "", &b.h, &mnt, AT_EMPTY_PATH) < 0)
+	if (name_to_handle_at(dirfd, name, &b.h, &mnt, flags) < 0)
 		return errno;
 	if (b.h.handle_type < 0 || b.h.handle_type > UINT8_MAX || b.h.handle_bytes == 0)
 		return EOPNOTSUPP;
@@ -28,6 +28,18 @@ khandle_get(int fd, struct handle *h)
 	h->ilen = (uint8_t)b.h.handle_bytes;
 	memcpy(h->ident, b.h.f_handle, h->ilen);
 	return 0;
+}
+
+int
+khandle_get(int fd, struct handle *h)
+{
+	return get(fd, "", AT_EMPTY_PATH, h);
+}
+
+int
+khandle_get_at(int dirfd, const char *name, struct handle *h)
+{
+	return get(dirfd, name, 0, h);
 }
 
 /* What open_by_handle_at() says about a handle that was good when it was given out. */

@@ -7,6 +7,8 @@
 /* Fills kind, ktype, ilen and ident of *h for the object behind fd (O_PATH is enough). 0,
  * EOPNOTSUPP, EOVERFLOW (too long for us), or another errno. Anybody may ask. */
 int khandle_get(int fd, struct handle *h);
+/* The same for a name in a directory, which is not followed when it is a symbolic link. */
+int khandle_get_at(int dirfd, const char *name, struct handle *h);
 /* An O_PATH descriptor of the object, within the mount of mountfd (not O_PATH). ESTALE when it is
  * gone; EPERM without CAP_DAC_READ_SEARCH; EMFILE, ENFILE, ENOMEM, EIO. */
 int khandle_open(int mountfd, const struct handle *h, int *fd);

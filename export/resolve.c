@@ -45,7 +45,8 @@ resolve_serial_of(const struct handle *h)
 }
 
 void
-resolve_serial_handle(const struct export *ex, uint64_t serial, uint64_t subvolume, struct handle *out)
+resolve_serial_handle(const struct export *ex, uint64_t serial, uint64_t subvolume,
+		      struct handle *out)
 {
 	memset(out, 0, sizeof *out);
 	out->kind = HANDLE_SERIAL;
@@ -121,6 +122,22 @@ no_name(const char *name, size_t n)
 	       (n == 2 && name[0] == '.' && name[1] == '.');
 }
 
+/* A kernel handle was got, or not (rc): completes it and notes where it was found. */
+static int
+named(const struct resolve *r, const struct export *ex, int rc, uint64_t ino, uint64_t dir_ino,
+      const char *name, size_t namelen, struct handle *out)
+{
+	if (rc) {
+		out->ilen = 0;
+		return rc == EOVERFLOW || rc == EOPNOTSUPP ? EIO : rc;
+	}
+	out->export_id = ex->id;
+	out->fs_id = ex->fs.id;
+	if (r->store && dir_ino && !no_name(name, namelen))
+		store_note(r->store, ex->fs.id, ino, dir_ino, name, namelen);
+	return 0;
+}
+
 static int
 name_kernel(const struct resolve *r, const struct export *ex, int fd, const struct stat *st,
 	    uint64_t dir_ino, const char *name, size_t namelen, struct handle *out)
@@ -129,20 +146,25 @@ name_kernel(const struct resolve *r, const struct export *ex, int fd, const stru
 
 	memset(out, 0, sizeof *out);
 	rc = khandle_get(fd, out);
-	if (rc) {
-		out->ilen = 0;
-		return rc == EOVERFLOW || rc == EOPNOTSUPP ? EIO : rc;
-	}
-	out->export_id = ex->id;
-	out->fs_id = ex->fs.id;
-	if (r->store && dir_ino && !no_name(name, namelen))
-		store_note(r->store, ex->fs.id, st->st_ino, dir_ino, name, namelen);
-	return 0;
+	return named(r, ex, rc, st->st_ino, dir_ino, name, namelen, out);
 }
 
 int
-resolve_row(const struct export *ex, int fd, const struct stat *st, uint64_t parent, const char *name,
-	 size_t namelen, struct store_row *row, uint64_t *subvolume)
+resolve_at(const struct resolve *r, const struct export *ex, int dirfd, uint64_t dir_ino,
+	   const char *name, uint64_t ino, struct handle *out)
+{
+	int rc;
+
+	memset(out, 0, sizeof *out);
+	if (!ex->fs.khandle || !ex->fs.confined)
+		return EOPNOTSUPP;
+	rc = khandle_get_at(dirfd, name, out);
+	return named(r, ex, rc, ino, dir_ino, name, strlen(name), out);
+}
+
+int
+resolve_row(const struct export *ex, int fd, const struct stat *st, uint64_t parent,
+	    const char *name, size_t namelen, struct store_row *row, uint64_t *subvolume)
 {
 	if (namelen > STORE_NAME_MAX || memchr(name, '/', namelen) || memchr(name, '\0', namelen))
 		return EINVAL;
@@ -168,7 +190,8 @@ name_serial(const struct resolve *r, const struct export *ex, int fd, const stru
 		if (rc == 0 && ex->fs.btrfs)
 			rc = walk_ident(ex, fd, st, 0, "", 0, &id, &subvolume);
 	} else {
-		rc = resolve_row(ex, fd, st, resolve_serial_of(dir), name, namelen, &row, &subvolume);
+		rc = resolve_row(ex, fd, st, resolve_serial_of(dir), name, namelen, &row,
+				 &subvolume);
 		if (rc == 0)
 			rc = store_issue(r->store, &row, 1);
 	}
@@ -228,8 +251,8 @@ names_serial(const struct resolve *r, const struct export *ex, const struct hand
 			if (resolve_name(r, ex, fds[i], &st[i], dir, 0, names[i], len, true,
 					 &out[i]))
 				out[i].ilen = 0;
-		} else if (resolve_row(ex, fds[i], &st[i], resolve_serial_of(dir), names[i], len, &g.rows[g.n],
-				    &g.subvolume[g.n]) == 0) {
+		} else if (resolve_row(ex, fds[i], &st[i], resolve_serial_of(dir), names[i], len,
+				       &g.rows[g.n], &g.subvolume[g.n]) == 0) {
 			g.index[g.n++] = i;
 		}
 	}
@@ -414,7 +437,8 @@ resolve_describe(const struct resolve *r, const struct export_table *table, cons
 	}
 	describe_object(r, ex, &h, object, sizeof object, &ino);
 	if (h.kind == HANDLE_SERIAL)
-		snprintf(kind, sizeof kind, "serial %llu", (unsigned long long)resolve_serial_of(&h));
+		snprintf(kind, sizeof kind, "serial %llu",
+			 (unsigned long long)resolve_serial_of(&h));
 	else
 		snprintf(kind, sizeof kind, "kernel handle of type %#x", h.ktype);
 	if (h.kind == HANDLE_SERIAL && resolve_serial_of(&h) == 0)

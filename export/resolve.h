@@ -33,6 +33,14 @@ int resolve_name(const struct resolve *, const struct export *, int fd, const st
 		 const struct handle *dir, uint64_t dir_ino, const char *name, size_t namelen,
 		 bool may_sleep, struct handle *out);
 
+/*
+ * The handle behind a name of a directory (dirfd, readable or O_PATH; NUL-terminated; not "." or
+ * ".."), without opening it. Kernel handles within a mount of our own only (EOPNOTSUPP). Whether
+ * the name led to the same object a moment before or after is the caller's to know. May sleep.
+ */
+int resolve_at(const struct resolve *, const struct export *, int dirfd, uint64_t dir_ino,
+	       const char *name, uint64_t ino, struct handle *out);
+
 /* For READDIRPLUS: n objects of one directory at once, serials in one commit. fds[i] < 0 are
  * skipped (out[i].ilen = 0), and so is what has no handle. "." and ".." may be among the names. An
  * error is one of the store: then no out[i] is good. */

@@ -40,6 +40,7 @@ struct listing {
 	struct stat st; /* the directory's */
 	int fd;
 	bool examine; /* with_attrs, and the caller may search */
+	bool calm;    /* a change of the directory would show in its times */
 	bool full;    /* emit has had enough */
 	size_t hint;
 	int (*emit)(void *, const struct vdir_entry *);
@@ -77,6 +78,41 @@ examine(struct listing *l)
 			close(g->fd[i]);
 }
 
+static bool
+same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/*
+ * The same with two system calls for an entry instead of four: attributes and handle by name. They
+ * are of one object if no name of the directory has changed meanwhile, which its times tell if they
+ * were calm when the listing began. False: not so here, or it did change; nothing is known then.
+ * Within a mount of our own only: elsewhere a name could lead into another file system.
+ */
+static bool
+examine_by_name(struct listing *l)
+{
+	struct group *g = &l->g;
+	struct export *ex = l->dir->ex;
+	struct stat now;
+
+	if (!l->calm || !ex->fs.local || !ex->fs.khandle || !ex->fs.confined)
+		return false;
+	for (size_t i = 0; i < g->n; i++) {
+		bool there = fstatat(l->fd, g->name[i], &g->st[i], AT_SYMLINK_NOFOLLOW) == 0;
+
+		g->error[i] = there ? 0 : errno;
+		g->id[i].ilen = 0;
+		if (there)
+			resolve_at(l->ctx->vfs->resolve, ex, l->fd, l->dir->ino, g->name[i],
+				   g->st[i].st_ino, &g->id[i]);
+	}
+	l->calm = fstat(l->fd, &now) == 0 && same_time(&now.st_ctim, &l->st.st_ctim) &&
+		  same_time(&now.st_mtim, &l->st.st_mtim);
+	return l->calm;
+}
+
 static void
 flush(struct listing *l)
 {
@@ -84,7 +120,8 @@ flush(struct listing *l)
 
 	if (g->n == 0 || l->full)
 		return;
-	examine(l);
+	if (!examine_by_name(l))
+		examine(l);
 	for (size_t i = 0; i < g->n; i++) {
 		struct vdir_entry e = {.name = g->name[i],
 				       .namelen = strlen(g->name[i]),
@@ -248,7 +285,7 @@ list_snapshots(struct listing *l, uint64_t cookie, bool *eof)
 static int
 permit(struct listing *l, bool with_attrs)
 {
-	int granted, error = vfs_getattr(l->ctx, l->dir, &l->st);
+	int granted, error = vfs_look(l->ctx, l->dir, &l->st, &l->calm);
 
 	if (!error)
 		error =
