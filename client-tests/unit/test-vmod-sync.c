@@ -82,7 +82,7 @@ table(const char *type)
 {
 	struct vfs_ctx r = begin(type);
 	/* where a directory's fsync does not take along what it cannot open */
-	int extra = strcmp(type, "overlay") == 0;
+	int extra = strcmp(type, "overlay") == 0 || strcmp(type, "ext2") == 0;
 	struct obj *d, *e, *f, *l;
 
 	WANT_EQ(mod_mkdir(&r, mod.root, "d", 0755, &d), 0);
@@ -143,6 +143,7 @@ table(const char *type)
 /* Between change and return lie exactly the syncs of the table: object and directories; only an
  * UNSTABLE WRITE has none. */
 MOD_TYPES(vmod_sync, table, table)
+MOD_ON(vmod_sync, table, table, ext2)
 
 static void
 without_waiting(void)

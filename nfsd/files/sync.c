@@ -32,8 +32,10 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define SLOTS 64
@@ -289,12 +291,33 @@ static const struct {
     [SYNC_LINK] = {.self = FULL, .dir = FULL},
 };
 
+/* ext2 and ext4 without a journal look the same to statfs(2). */
+static bool
+ext_has_journal(uint64_t dev)
+{
+	char link[64], target[512], path[640];
+
+	snprintf(link, sizeof link, "/sys/dev/block/%u:%u", major(dev), minor(dev));
+	ssize_t n = readlink(link, target, sizeof target - 1);
+	if (n < 0)
+		return false;
+	target[n] = '\0';
+	const char *name = strrchr(target, '/');
+	snprintf(path, sizeof path, "/sys/fs/ext4/%s/journal_task", name ? name + 1 : target);
+	int fd = open(path, O_RDONLY | O_CLOEXEC); /* the journal's thread, or "<none>" */
+	n = fd < 0 ? 0 : read(fd, target, 1);
+	if (fd >= 0)
+		close(fd);
+	return n == 1 && target[0] != '<';
+}
+
 /* Does fsync of a directory take along what was made in it, or linked, in the same transaction? */
 static bool
 comes_with_directory(const struct fs *fs)
 {
 	switch (fs->type) {
 	case EXT4_SUPER_MAGIC:
+		return ext_has_journal(fs->root_dev);
 	case 0x58465342: /* xfs */
 	case BTRFS_SUPER_MAGIC:
 	case F2FS_SUPER_MAGIC:
