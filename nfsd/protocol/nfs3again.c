@@ -5,7 +5,7 @@
  *
  *	SETATTR		the guard fails, the object has changed since, all is as was asked
  *	CREATE, MKDIR,	the name is taken, by an object of that type, born after the call began
- *	SYMLINK, MKNOD	and before this server did (guarded; exclusive has its own proof)
+ *	SYMLINK, MKNOD	and before this server did (but exclusive, which has its own proof)
  *	REMOVE, RMDIR	the name is gone, the directory has changed since; or the name leads to
  *			what was born after the call began, so somebody has made it anew
  *	RENAME		the old name is gone or made anew, what the new one leads to has
@@ -152,6 +152,9 @@ complete(const struct vfs_ctx *ctx, struct vmod_made *m, const struct vmod_attrs
 		e = vmod_setattr(ctx, m->obj, &owner, NULL, &w);
 		if (e == EPERM && ctx->cred->uid != 0)
 			e = 0;
+		if (e == 0)
+			e = vfs_getattr(ctx, m->obj, &m->st);
+		rest = missing(asked, &m->st); /* a new owner takes bits of the mode away */
 	}
 	rest.set_uid = rest.set_gid = false;
 	if (e == 0 && (rest.set_mode || rest.set_size || rest.set_atime == TIME_CLIENT ||

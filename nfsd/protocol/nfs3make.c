@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The procedures that make a name: CREATE, MKDIR, SYMLINK, MKNOD. RFC 1813 sections 3.3.8
  * to 3.3.11. */
+#include <errno.h>
 #include <string.h>
 
 #include "nfs3mod.h"
@@ -37,10 +38,11 @@ nfs3_create(struct call *c, const CREATE3args *a, CREATE3res *r)
 		return e;
 	if (exclusive)
 		memcpy(verifier, a->how.createhow3_u.verf, sizeof verifier);
-	e = vmod_create(&ctx, c->obj[0], a->where.name.s, a->where.name.len, how, &attrs, verifier,
-			&m, &w);
-	if (how == VMOD_GUARDED)
-		e = nfs3_again_made(c, e, &a->where.name, S_IFREG, &attrs, &m);
+	/* looked for first: unchecked would set the size again of what somebody may have written */
+	e = exclusive ? EEXIST : nfs3_again_made(c, EEXIST, &a->where.name, S_IFREG, &attrs, &m);
+	if (e == EEXIST)
+		e = vmod_create(&ctx, c->obj[0], a->where.name.s, a->where.name.len, how, &attrs,
+				verifier, &m, &w);
 	return e ? nfs3_named(e, &a->where.name)
 		 : made(c, &m, &w, &ok->obj, &ok->obj_attributes, &ok->dir_wcc);
 }
