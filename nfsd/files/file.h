@@ -49,13 +49,13 @@ struct ahead {
 struct obj {
 	pthread_rwlock_t change; /* alone: a change that must see no other; shared: any change */
 	pthread_mutex_t lock;	 /* perms */
-	nfs_fh3 fh;	      /* the key: the whole sealed handle */
-	struct handle id;     /* parsed */
-	struct export *ex;    /* referenced */
-	int fd;		      /* O_PATH */
-	int rfd;	      /* O_RDONLY for READ, -1 until first used; atomic */
-	int wfd;	      /* O_WRONLY of a file, O_RDONLY of a directory (to sync it); atomic */
-	mode_t type;	      /* S_IFMT bits */
+	nfs_fh3 fh;		 /* the key: the whole sealed handle */
+	struct handle id;	 /* parsed */
+	struct export *ex;	 /* referenced */
+	int fd;			 /* O_PATH */
+	int rfd;		 /* O_RDONLY for READ, -1 until first used; atomic */
+	int wfd;     /* O_WRONLY of a file, O_RDONLY of a directory (to sync it); atomic */
+	mode_t type; /* S_IFMT bits */
 	uint64_t ino;
 	uint64_t birth; /* unlike any other obj's of this process: names remembered in it */
 	struct perm perms[OBJ_PERMS];
