@@ -29,8 +29,8 @@ sides(const struct export_table *t, size_t *n)
 	for (size_t i = 0; v && t && i < t->n; i++)
 		v[i] = (struct side){t->v[i]->path, t->v[i], t->rules[i], NULL};
 	for (size_t i = 0; v && t && i < t->nabsent; i++)
-		v[t->n + i] = (struct side){t->absent[i].path, NULL, t->absent[i].rules,
-					    t->absent[i].why};
+		v[t->n + i] =
+		    (struct side){t->absent[i].path, NULL, t->absent[i].rules, t->absent[i].why};
 	if (v)
 		qsort(v, *n, sizeof *v, side_order);
 	return v;

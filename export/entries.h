@@ -21,13 +21,13 @@ struct entries {
 	struct sources *sources; /* NULL until something was added */
 };
 
-/* Adds what a text says; name: of its file. False on any error in it (all are in the diag); what was
- * right is added all the same. */
+/* Adds what a text says; name: of its file. False on any error in it (all are in the diag); what
+ * was right is added all the same. */
 bool entries_parse(struct entries *, const char *name, const char *text, size_t n, struct diag *);
 /* Adds a file. */
 bool entries_read(struct entries *, const char *file, struct diag *);
-/* Adds file, if there is one, then dir's *.exports in the order of versionsort(3), if there are any:
- * /etc/exports and /etc/exports.d. */
+/* Adds file, if there is one, then dir's *.exports in the order of versionsort(3), if there are
+ * any: /etc/exports and /etc/exports.d. */
 bool entries_read_all(struct entries *, const char *file, const char *dir, struct diag *);
 /* Adds a DIR of a command line with a list of options (NULL: defaults) and a comma list of clients
  * (NULL: loopback). source: where that was said; NULL: the server's own command line. unit: its

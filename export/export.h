@@ -79,7 +79,7 @@ struct rules {
 	unsigned refs; /* atomic */
 	size_t n;
 	struct export_client *v;
-	unsigned kinds;	 /* 1 << kind of each */
+	unsigned kinds;	  /* 1 << kind of each */
 	struct origin at; /* of the path */
 };
 
@@ -118,13 +118,14 @@ struct export
 	char *path;  /* canonical */
 	struct walk *walk; /* what serial walks remember */
 	struct fs fs;
-	nfs_fh3 root; /* sealed handle of the root */
-	bool rw;      /* some client may write: its mount is not read-only */
+	nfs_fh3 root;		 /* sealed handle of the root */
+	bool rw;		 /* some client may write: its mount is not read-only */
 	struct export_opts opts; /* under which it was made: fsid= and mountpoint matter */
 	unsigned refs;		 /* atomic */
 };
 
-/* What is exported, but not there now: no such path, or nothing mounted where something should be. */
+/* What is exported, but not there now: no such path, or nothing mounted where something should be.
+ */
 struct absent {
 	char *path;
 	char *why;
@@ -134,7 +135,8 @@ struct absent {
 
 struct path_key; /* index.c */
 
-#define EXPORTS_MAX (1u << 18) /* so that places in a table fit a word: see struct peer in call.h */
+#define EXPORTS_MAX (1u << 18) /* so that places in a table fit a word: see struct peer in call.h  \
+				*/
 #define RULES_MAX (1u << 18)
 #define TABLE_GEN_MAX ((1u << 28) - 1)
 
@@ -146,8 +148,8 @@ struct export_table {
 	size_t nabsent;
 	struct sources *sources;
 	struct resolver *who; /* what knows names; not the table's; NULL: names match nobody */
-	uint32_t gen; /* of decisions made under it: another one when the table is swapped in, and
-			 when names have changed; atomic; 0: decisions are not to be remembered */
+	uint32_t gen;  /* of decisions made under it: another one when the table is swapped in, and
+			  when names have changed; atomic; 0: decisions are not to be remembered */
 	unsigned refs; /* atomic */
 	/* indexes (index.c) */
 	uint32_t *slots; /* open hash of ids: place in v plus 1 */

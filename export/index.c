@@ -31,12 +31,12 @@ key_order(const void *a, const void *b)
 static bool
 add_path(struct export_table *t, const char *path, size_t at)
 {
-	char *copy = strdup(path);
+	struct path_key *k = &t->paths[t->npaths];
 
-	if (!copy)
-		return false;
-	t->paths[t->npaths++] = (struct path_key){copy, at};
-	return true;
+	k->path = strdup(path);
+	k->at = at;
+	t->npaths += k->path != NULL;
+	return k->path;
 }
 
 int
@@ -111,8 +111,8 @@ export_index(const struct export_table *t, const struct export *ex)
 
 /* ---- paths ---- */
 
-/* The components of a path, put together again with single slashes; where each ends, here and in the
- * original. */
+/* The components of a path, put together again with single slashes; where each ends, here and in
+ * the original. */
 struct split {
 	char text[PREFIX_MAX + 1];
 	unsigned n;

@@ -4,8 +4,8 @@
  * looked at again; a quote ends on its line (there, a forgotten one swallows the rest of the file);
  * a NUL byte and an escape above \377 are errors; lines are counted as an editor counts them.
  *
- * A backslash at the end of a line joins the next one, as one blank. So a list in parentheses cannot
- * be continued, and neither can a quoted word.
+ * A backslash at the end of a line joins the next one, as one blank. So a list in parentheses
+ * cannot be continued, and neither can a quoted word.
  */
 #include "lex.h"
 #include <stdlib.h>
@@ -150,9 +150,10 @@ comment(struct lex *l)
 		size_t n = joins(l);
 
 		if (n)
-			diag_add(l->diag, DIAG_WARN, l->file, l->here,
-				 "the backslash at the end of this comment makes the next line part "
-				 "of it; remove the backslash if that line should count");
+			diag_add(
+			    l->diag, DIAG_WARN, l->file, l->here,
+			    "the backslash at the end of this comment makes the next line part "
+			    "of it; remove the backslash if that line should count");
 		for (n = n ? n : 1; n; n--)
 			step(l);
 	}

@@ -15,11 +15,11 @@ struct lex {
 	const char *file; /* its name, for messages */
 	struct diag *diag;
 	/* the word: valid until the next one */
-	char *text; /* decoded, NUL-terminated */
+	char *text;	 /* decoded, NUL-terminated */
 	struct spot *at; /* of each byte, and of the end */
 	size_t len, cap;
-	bool bad;	 /* it was complained of already */
-	bool comment;	 /* a comment was stepped over; the caller clears it */
+	bool bad;     /* it was complained of already */
+	bool comment; /* a comment was stepped over; the caller clears it */
 	bool nomem;
 };
 

@@ -115,10 +115,10 @@ meets(struct search *s, const struct export_client *c)
 }
 
 /*
- * Rules are asked kind by kind, the strongest first, so that names are asked for only where they can
- * decide. A peer that may be meant by a name which was first asked for a moment ago waits for it,
- * lest it be judged by a weaker rule; when the name service does not answer, only those go on waiting
- * whom no other rule lets in.
+ * Rules are asked kind by kind, the strongest first, so that names are asked for only where they
+ * can decide. A peer that may be meant by a name which was first asked for a moment ago waits for
+ * it, lest it be judged by a weaker rule; when the name service does not answer, only those go on
+ * waiting whom no other rule lets in.
  */
 int
 rules_match(const struct rules *r, struct resolver *who, const struct sockaddr *peer,

@@ -392,7 +392,7 @@ unknown(const struct opt *op)
 	char lower[32];
 	size_t i;
 
-	for (i = 0; op->name[i] && i < sizeof lower - 1; i++)
+	for (i = 0; i < sizeof lower - 1 && op->name[i]; i++)
 		lower[i] = (char)tolower((unsigned char)op->name[i]);
 	lower[i] = '\0';
 	if (!*op->name)

@@ -2,8 +2,8 @@
 #ifndef PARSE_H
 #define PARSE_H
 /*
- * The option lists of exports(5), as a state that several lists add to: those that begin with "-" on
- * a line, then the one in the client's parentheses.
+ * The option lists of exports(5), as a state that several lists add to: those that begin with "-"
+ * on a line, then the one in the client's parentheses.
  */
 #include "diag.h"
 #include "export.h"
@@ -37,8 +37,8 @@ void optparse_result(const struct optparse *, struct export_opts *);
 bool optparse_copy(struct optparse *to, const struct optparse *from);
 void optparse_free(struct optparse *);
 
-/* One client (no parentheses); text is a string. Sets kind, named, addr, mask; leaves the rest. What
- * is allowed but odd is warned of. */
+/* One client (no parentheses); text is a string. Sets kind, named, addr, mask; leaves the rest.
+ * What is allowed but odd is warned of. */
 bool parse_client(const char *text, struct export_client *, const char *file, struct spot,
 		  struct diag *);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The clients of exports(5): an address, a subnet, a name, a wildcard, a netgroup, everyone. The kind
- * is decided in the order of nfs-utils, except that brackets around an IPv6 address are taken for
- * what they mean (there they make a wildcard that matches no host) and that a length of 0 is every
- * address of its family (there it is one address).
+ * The clients of exports(5): an address, a subnet, a name, a wildcard, a netgroup, everyone. The
+ * kind is decided in the order of nfs-utils, except that brackets around an IPv6 address are taken
+ * for what they mean (there they make a wildcard that matches no host) and that a length of 0 is
+ * every address of its family (there it is one address).
  */
 #include "parse.h"
 #include <arpa/inet.h>
@@ -61,8 +61,8 @@ read_mask(const char *text, unsigned bits, struct in6_addr *mask)
 	return true;
 }
 
-/* Removes the brackets of "[v6]" and "[v6]/len". False: none, or not around an address; then text is
- * as it was. */
+/* Removes the brackets of "[v6]" and "[v6]/len". False: none, or not around an address; then text
+ * is as it was. */
 static bool
 strip_brackets(char *text)
 {
@@ -105,9 +105,9 @@ subnet(const struct who *w, char *addr, const char *mask)
 			     "(10.0.0.0/8, not 10/8)",
 			     w->text);
 	if (!read_mask(mask, bits, &c->mask))
-		return WRONG(
-		    w, "client %s: the part after / is neither a length up to %u nor a mask",
-		    w->text, bits);
+		return WRONG(w,
+			     "client %s: the part after / is neither a length up to %u nor a mask",
+			     w->text, bits);
 	for (int i = 0; i < 16; i++) /* 192.168.1.77/24 is 192.168.1.0/24 */
 		c->addr.s6_addr[i] &= c->mask.s6_addr[i];
 	if (strspn(mask, "0") == strlen(mask))
@@ -141,10 +141,11 @@ host(const struct who *w, const char *text)
 	if (strspn(text, "0123456789.") == strlen(text) || strchr(text, ':'))
 		return WRONG(w, "client %s: not a full IPv4 or IPv6 address", w->text);
 	if (!is_name(text))
-		return WRONG(w,
-			     "client %s: neither an address nor a host name; write ADDRESS, "
-			     "ADDRESS/LENGTH, NAME, a pattern such as *.example.org, @NETGROUP or *",
-			     w->text);
+		return WRONG(
+		    w,
+		    "client %s: neither an address nor a host name; write ADDRESS, "
+		    "ADDRESS/LENGTH, NAME, a pattern such as *.example.org, @NETGROUP or *",
+		    w->text);
 	return true;
 }
 

@@ -2,15 +2,16 @@
 #ifndef PLAN_H
 #define PLAN_H
 /*
- * From what is written to what shall be served: entries gathered by directory, paths made canonical,
- * options that belong together checked. Nothing of the server is needed, so `spliced -n` stops here.
+ * From what is written to what shall be served: entries gathered by directory, paths made
+ * canonical, options that belong together checked. Nothing of the server is needed, so `spliced -n`
+ * stops here.
  */
 #include "diag.h"
 #include "entries.h"
 #include "export.h"
 
 struct plan_export {
-	char *path; /* canonical; as written where there is none */
+	char *path;   /* canonical; as written where there is none */
 	char *absent; /* why it cannot be served now; NULL: it can */
 	bool missing; /* there is no such path */
 	struct rules *rules;
@@ -31,8 +32,8 @@ struct plan {
 	struct sources *sources;
 };
 
-/* False when something is wrong; the plan is then of no use, but is to be freed all the same. A path
- * of a file that is not there is no error: it may come. unprivileged: see export_env. */
+/* False when something is wrong; the plan is then of no use, but is to be freed all the same. A
+ * path of a file that is not there is no error: it may come. unprivileged: see export_env. */
 bool plan_make(struct plan *, const struct entries *, bool unprivileged, struct diag *);
 void plan_free(struct plan *);
 /* As exports(5), a client a line, everything spelled out. */

@@ -10,8 +10,8 @@
  * more urgent than one that was let in.
  *
  * Limits: QUESTIONS_MAX questions; beyond, those of peers and users nobody asked for lately are
- * forgotten, and if there are none a new question is not remembered (ANSWER_LATER). That is a flood,
- * not a network.
+ * forgotten, and if there are none a new question is not remembered (ANSWER_LATER). That is a
+ * flood, not a network.
  */
 #include "resolver.h"
 #include "log.h"
@@ -25,8 +25,8 @@
 
 #define BUCKETS 4096
 #define QUESTIONS_MAX 65536
-#define WAITING_MAX 4 /* more workers than these would be missed elsewhere */
-#define IDLE_MS (24u * 3600 * 1000) /* a question that nobody asks is forgotten */
+#define WAITING_MAX 4		    /* more workers than these would be missed elsewhere */
+#define IDLE_MS ((int64_t)24 * 3600 * 1000) /* a question that nobody asks is forgotten */
 
 const struct resolver_times resolver_times_default = {
     .soon = 2000, .again = 2000, .again_most = 300000, .fresh = 1800000, .threads = 8};
@@ -38,11 +38,11 @@ struct question {
 	struct question *hnext, *qnext; /* bucket, queue */
 	enum about about;
 	enum phase phase;
-	bool answered;	 /* what follows holds */
-	bool exists;	 /* there is such a name, host, user; a netgroup has the host */
-	bool failed;	 /* the last try got no answer */
-	bool complained; /* it was said that it failed */
-	unsigned tries;	 /* without an answer, in a row */
+	bool answered;		  /* what follows holds */
+	bool exists;		  /* there is such a name, host, user; a netgroup has the host */
+	bool failed;		  /* the last try got no answer */
+	bool complained;	  /* it was said that it failed */
+	unsigned tries;		  /* without an answer, in a row */
 	int64_t born, due, asked; /* ms */
 	struct in6_addr addr;	  /* PEER, NETGROUP */
 	uid_t uid;
@@ -259,7 +259,9 @@ ask_user(struct resolver *r, const struct question *q, struct result *out)
 	}
 	cred_groups_seal(g);
 	fit = realloc(g, sizeof *g + g->n * sizeof *g->v);
-	out->gids = fit ? fit : g;
+	if (fit)
+		g = fit;
+	out->gids = g;
 	return 0;
 }
 
@@ -273,8 +275,7 @@ ask(struct resolver *r, const struct question *q, struct result *out)
 		break;
 	case PEER:
 		out->names = calloc(1, sizeof *out->names);
-		out->error =
-		    out->names ? r->ops.reverse(r->ops.arg, &q->addr, out->names) : ENOMEM;
+		out->error = out->names ? r->ops.reverse(r->ops.arg, &q->addr, out->names) : ENOMEM;
 		break;
 	case NETGROUP:
 		out->error = ask_netgroup(r, q);
@@ -297,7 +298,8 @@ say_failure(struct question *q, const struct result *res)
 	q->complained = true;
 	if (res->error == ENOENT)
 		log_warn("client %s of the exports: there is no such host; it matches nobody until "
-			 "there is", q->name);
+			 "there is",
+			 q->name);
 	else
 		log_warn("client %s of the exports: the name service does not answer (%s); asking "
 			 "again in the background%s",
@@ -326,8 +328,8 @@ store_answer(const struct resolver *r, struct question *q, struct result *res)
 
 	if (q->about == HOST && exists) {
 		differs |= q->answered && (q->u.addrs.n != res->addrs.n ||
-			   memcmp(q->u.addrs.v, res->addrs.v,
-				  res->addrs.n * sizeof res->addrs.v[0]) != 0);
+					   memcmp(q->u.addrs.v, res->addrs.v,
+						  res->addrs.n * sizeof res->addrs.v[0]) != 0);
 		q->u.addrs = res->addrs;
 	} else if (q->about == PEER && exists) {
 		differs |= q->answered && !same_names(q->u.names, res->names);
@@ -370,8 +372,8 @@ take(struct resolver *r, struct question *q, struct result *res)
 	if (res->error == 0)
 		q->complained = false;
 	/* a name that does not exist may be made soon */
-	q->due = now_ms() + (res->error ? pause_after(r, known ? 6 : q->tries)
-					: (int64_t)r->times.fresh);
+	q->due = now_ms() +
+		 (res->error ? pause_after(r, known ? 6 : q->tries) : (int64_t)r->times.fresh);
 	free(res->names);
 	cred_groups_put(res->gids);
 	pthread_cond_broadcast(&r->answered);
@@ -447,8 +449,8 @@ answer_one(struct resolver *r)
 	struct result res;
 	bool differs;
 
-	/* while this thread is away somebody must be there for what comes next; not for the asker to
-	 * start, who may have capabilities that nobody here needs */
+	/* while this thread is away somebody must be there for what comes next; not for the asker
+	 * to start, who may have capabilities that nobody here needs */
 	if (!r->idle && r->threads < r->times.threads)
 		start(r);
 	pthread_mutex_unlock(&r->lock);

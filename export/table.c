@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The table of exports: made whole or not at all. What is the same as before is the same object, so
- * that descriptors, remembered walks and mounts of our own live on; the rest is opened anew. Handles
- * of one export must never be taken for handles of another: that is checked here, over all.
+ * that descriptors, remembered walks and mounts of our own live on; the rest is opened anew.
+ * Handles of one export must never be taken for handles of another: that is checked here, over all.
  */
 #include "table.h"
 #include "index.h"
@@ -209,9 +209,10 @@ other_fs(const struct making *m, const struct export *a, const struct export *b)
 {
 	if (a->fs.id != b->fs.id || a->fs.root_dev == b->fs.root_dev)
 		return false;
-	clash(m, a, b,
-	      "two file systems with one identity (a cloned image has its original's UUID, or fsid= "
-	      "is the same); give each its own fsid=NUMBER, or the clone a new UUID");
+	clash(
+	    m, a, b,
+	    "two file systems with one identity (a cloned image has its original's UUID, or fsid= "
+	    "is the same); give each its own fsid=NUMBER, or the clone a new UUID");
 	return true;
 }
 

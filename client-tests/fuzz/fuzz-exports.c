@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Exports files. Any bytes are read to their end; a file is good exactly when no error was reported,
- * and every message has a place inside it. Every rule that was taken has an absolute path and a
- * client; printed as an exports file and read again it is the same rule.
+ * Exports files. Any bytes are read to their end; a file is good exactly when no error was
+ * reported, and every message has a place inside it. Every rule that was taken has an absolute path
+ * and a client; printed as an exports file and read again it is the same rule.
  */
 #include "plan.h"
 

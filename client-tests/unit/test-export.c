@@ -438,8 +438,7 @@ TEST(export, all_errors_at_once)
 	CU_ASSERT_PTR_NULL(export_table_make(&e.env, s, 6, err, sizeof err));
 	CU_ASSERT(strstr(err, none) && strstr(err, "does not exist"));
 	CU_ASSERT(strstr(err, file) && strstr(err, "not a directory"));
-	CU_ASSERT(strstr(err, "\"rww\"") && strstr(err, "10.0.0.0/33") &&
-		  strstr(err, "client -x"));
+	CU_ASSERT(strstr(err, "\"rww\"") && strstr(err, "10.0.0.0/33") && strstr(err, "client -x"));
 	CU_ASSERT(strstr(err, "state directory") && strstr(err, "path is empty"));
 	end(&e);
 }

@@ -53,7 +53,6 @@ describe(const struct entries *e, char *out)
 	}
 }
 
-
 /* A line (or more), what it means, and the places of what is wrong with it: "E1:5" an error in line
  * 1, column 5, "W" a warning. */
 static const struct {
@@ -129,8 +128,8 @@ static const struct {
     {"/a @ng @", "/a @ng()", "E1:8"},
     {"/a *.x.y h?.x [a-c].x", "/a *.x.y() | /a h?.x() | /a [a-c].x()", ""},
     {"/a 10/8 10.0.0.0/8", "/a 10.0.0.0/8()", "E1:4"},
-    {"/a 10.0.0.0/255.0.255.0 192.168.1.77/24",
-     "/a 10.0.0.0/255.0.255.0() | /a 192.168.1.77/24()", ""},
+    {"/a 10.0.0.0/255.0.255.0 192.168.1.77/24", "/a 10.0.0.0/255.0.255.0() | /a 192.168.1.77/24()",
+     ""},
     {"/a 10.0.0.0/33 10.0.0.0/24x 10.0.0.0/", "", "E1:4 E1:16 E1:29"},
     {"/a 0.0.0.0/0 ::/0", "/a 0.0.0.0/0() | /a ::/0()", "W1:4 W1:14"},
     {"/a gss/krb5", "/a gss/krb5()", "W1:4"},
@@ -156,8 +155,8 @@ static const struct {
     {"/a h(no_root_squash,all_squash,no_all_squash)", "/a h(no_root_squash)", ""},
     {"/a h(crossmnt,nohide,no_acl,nordirplus)", "/a h(crossmnt,nohide,no_acl,nordirplus)", ""},
     {"/a h(crossmnt,nocrossmnt,nohide,hide,no_acl,acl)", "/a h()", ""},
-    {"/a h(wdelay,no_wdelay,subtree_check,no_subtree_check,secure_locks,insecure_locks)",
-     "/a h()", ""},
+    {"/a h(wdelay,no_wdelay,subtree_check,no_subtree_check,secure_locks,insecure_locks)", "/a h()",
+     ""},
     {"/a h(auth_nlm,no_auth_nlm,pnfs,no_pnfs,security_label,sign_fh)", "/a h()", ""},
     {"/a h(refer=/x@y,replicas=/x@y)", "/a h()", "W1:6 W1:17"},
     {"/a h(fsid=1,reexport=none,reexport=none)", "", "W1:13 E1:27"},
@@ -218,7 +217,8 @@ TEST(exports_file, nul)
 	diag_free(&d);
 }
 
-/* A file of nothing but mistakes is read to its end, its messages counted and kept up to a limit. */
+/* A file of nothing but mistakes is read to its end, its messages counted and kept up to a limit.
+ */
 TEST(exports_file, many_errors)
 {
 	struct entries e = {0};

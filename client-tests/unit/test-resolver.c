@@ -10,8 +10,8 @@
 #include <string.h>
 
 /*
- * A name service of our own: what it says is set by the test, it may be shut (a question waits until
- * it is opened), and it counts what it is asked.
+ * A name service of our own: what it says is set by the test, it may be shut (a question waits
+ * until it is opened), and it counts what it is asked.
  */
 struct service {
 	pthread_mutex_t lock;
@@ -221,7 +221,8 @@ TEST(resolver, neighbours)
 	resolver_free(r);
 }
 
-/* Without an answer it is asked again and again; what comes then changes what may have been decided.
+/* Without an answer it is asked again and again; what comes then changes what may have been
+ * decided.
  */
 TEST(resolver, dead_service_comes_back)
 {
@@ -238,7 +239,8 @@ TEST(resolver, dead_service_comes_back)
 	resolver_free(r);
 }
 
-/* An answer that was good stands while the service is dead, and is replaced when it says another. */
+/* An answer that was good stands while the service is dead, and is replaced when it says another.
+ */
 TEST(resolver, old_answers_stand)
 {
 	static const struct resolver_times quick = {
@@ -383,8 +385,8 @@ TEST(resolver, precedence)
 	resolver_free(r);
 }
 
-/* With the name service hanging: whoever's address is a rule comes in at once, the others wait while
- * the question is young; nobody is judged by a weaker rule. */
+/* With the name service hanging: whoever's address is a rule comes in at once, the others wait
+ * while the question is young; nobody is judged by a weaker rule. */
 TEST(resolver, young_questions)
 {
 	static struct service s;

@@ -105,8 +105,8 @@ start(struct service *s, struct bed *b)
 	return r;
 }
 
-/* Until the name service answers, a client that only a name can let in is told to come again by NFS,
- * and gets no reply from MNT; then both let it in. */
+/* Until the name service answers, a client that only a name can let in is told to come again by
+ * NFS, and gets no reply from MNT; then both let it in. */
 TEST(wire_gate, names)
 {
 	static const char *const clients[] = {"client.example", "*.example"};
@@ -160,8 +160,8 @@ file_of(struct bed *b, const char *name, mode_t mode, gid_t gid)
 	return bed_fh(b, &b->root_a, name);
 }
 
-/* With manage_gids a user has the groups that this machine knows, all of them, instead of those that
- * the call brings; group 0 is squashed among them; who is not known here keeps his own. */
+/* With manage_gids a user has the groups that this machine knows, all of them, instead of those
+ * that the call brings; group 0 is squashed among them; who is not known here keeps his own. */
 TEST(wire_gate, manage_gids)
 {
 	static struct service s;

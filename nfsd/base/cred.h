@@ -6,9 +6,9 @@
  * freely. `hash` stands for the whole of the rest (a keyed hash: two credentials of one hash are
  * one credential).
  *
- * A call brings at most 16 groups. Where the server looks groups up itself (--manage-gids) there may
- * be a thousand: those lie in a list that is shared by everybody who has them, and that a credential
- * borrows.
+ * A call brings at most 16 groups. Where the server looks groups up itself (--manage-gids) there
+ * may be a thousand: those lie in a list that is shared by everybody who has them, and that a
+ * credential borrows.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -86,7 +86,7 @@ struct engine {
 	const struct handle_key *key;
 	struct store *store;
 	const struct program *const *programs; /* NULL-terminated: call_programs, but for tests */
-	struct drc *drc;   /* replies kept for repeated calls; NULL: none are. Not engine_fini's */
+	struct drc *drc; /* replies kept for repeated calls; NULL: none are. Not engine_fini's */
 	bool unprivileged;
 	bool manage_gids;  /* groups of callers are looked up here */
 	uint64_t since_ns; /* when this server began, nanoseconds since 1970: whatever an earlier
@@ -98,7 +98,8 @@ void engine_init(struct engine *);
 void engine_fini(struct engine *);
 struct export_table *engine_table(struct engine *); /* a reference, NULL while there is no table */
 void engine_swap_table(struct engine *, struct export_table *); /* takes over the reference given */
-/* The same, but the former table is handed out instead of dropped, with its reference; NULL: none. */
+/* The same, but the former table is handed out instead of dropped, with its reference; NULL: none.
+ */
 struct export_table *engine_exchange_table(struct engine *, struct export_table *);
 /* What was decided under the current table is to be decided again. */
 void engine_renew_table(struct engine *);
@@ -140,7 +141,7 @@ struct call {
 	struct cred
 	    cred; /* as claimed (uid and gid -1 for AUTH_NONE), then squashed by that rule */
 	uint32_t claimed_uid, claimed_gid, flavor;
-	struct cred_groups *more; /* what cred borrows, unless a batch keeps it; referenced */
+	struct cred_groups *more;   /* what cred borrows, unless a batch keeps it; referenced */
 	struct obj *obj[CALL_OBJS]; /* resolved handles, referenced; like table and rule gone when
 				       call_run returns */
 	void *args, *res;	    /* in the arena */

@@ -92,8 +92,8 @@ step(struct call *c, const char *name, size_t len)
 	return 0;
 }
 
-/* The gate, waited for: a mount that fails is not tried again by everybody, so a slow name service is
- * given time; when that is over there is no reply, and the client asks again. */
+/* The gate, waited for: a mount that fails is not tried again by everybody, so a slow name service
+ * is given time; when that is over there is no reply, and the client asks again. */
 static int
 pass(struct call *c, const struct export *ex)
 {

@@ -80,8 +80,8 @@ word_of(uint32_t gen, size_t at, size_t rule)
 	return (uint64_t)gen << 36 | (uint64_t)at << 18 | rule;
 }
 
-/* Waits a little for a name, where waiting is allowed, so that a client need not come again for what
- * takes a millisecond. */
+/* Waits a little for a name, where waiting is allowed, so that a client need not come again for
+ * what takes a millisecond. */
 static int
 find_rule(struct call *c, const struct rules *r, const struct export_client **rule)
 {
@@ -99,7 +99,8 @@ find_rule(struct call *c, const struct rules *r, const struct export_client **ru
 	return e;
 }
 
-/* The rule of the export at this place of the table, from what the connection remembers, or found. */
+/* The rule of the export at this place of the table, from what the connection remembers, or found.
+ */
 static int
 peer_rule(struct call *c, size_t at, const struct export_client **rule)
 {
@@ -141,16 +142,16 @@ squash_list(struct call *c, const struct export_opts *o)
 	return 0;
 }
 
-/* The caller's groups as this machine knows them, instead of those it brought, of which there can be
- * only 16. A user who is not known here keeps them. */
+/* The caller's groups as this machine knows them, instead of those it brought, of which there can
+ * be only 16. A user who is not known here keeps them. */
 static int
 look_up_groups(struct call *c, const struct export_opts *o)
 {
 	struct resolver *who = c->table->who;
 	enum answer yes;
 
-	if (!c->engine->manage_gids || !who || c->flavor != AUTH_SYS ||
-	    o->squash == SQUASH_ALL || (o->squash == SQUASH_ROOT && c->claimed_uid == 0))
+	if (!c->engine->manage_gids || !who || c->flavor != AUTH_SYS || o->squash == SQUASH_ALL ||
+	    (o->squash == SQUASH_ROOT && c->claimed_uid == 0))
 		return 0;
 	yes = resolver_user(who, c->claimed_uid, &c->more);
 	if (yes > ANSWER_YES && !c->may_sleep)
@@ -173,14 +174,14 @@ judge(const struct call *c, const struct export *ex, const struct export_client 
 		return refuse(c, ex, rule, EACCES,
 			      "its sec= names no flavor that this server has; add sys to it");
 	if (rule->opts.tls_only)
-		return refuse(c, ex, rule, EACCES,
-			      "its xprtsec= asks for TLS, which this server does not have; add none "
-			      "to it");
-	if (rule->opts.secure && c->peer->port >= PORT_RESERVED)
 		return refuse(
-		    c, ex, rule, EPERM,
-		    "it is `secure` and the source port is not below 1024; mount as root "
-		    "(resvport), or add `insecure` to it");
+		    c, ex, rule, EACCES,
+		    "its xprtsec= asks for TLS, which this server does not have; add none "
+		    "to it");
+	if (rule->opts.secure && c->peer->port >= PORT_RESERVED)
+		return refuse(c, ex, rule, EPERM,
+			      "it is `secure` and the source port is not below 1024; mount as root "
+			      "(resvport), or add `insecure` to it");
 	if (!ident_may_act(c->engine->vfs->ident, c->claimed_uid, rule->opts.squash == SQUASH_ALL))
 		return refuse(
 		    c, ex, rule, EACCES,

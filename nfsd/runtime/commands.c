@@ -151,8 +151,9 @@ cmd_unexport(void *arg, int argc, char **argv, FILE *out)
 	struct server *s = arg;
 
 	if (argc != 2) {
-		fputs("unexport: say `unexport CLIENT:/PATH`, or `unexport /PATH` for all clients\n",
-		      out);
+		fputs(
+		    "unexport: say `unexport CLIENT:/PATH`, or `unexport /PATH` for all clients\n",
+		    out);
 		return EINVAL;
 	}
 	return reload_remove(s->reload, argv[1], out);
@@ -179,9 +180,11 @@ cmd_explain(void *arg, int argc, char **argv, FILE *out)
 	struct explain x = {.unprivileged = !s->ident.can_switch, .has_uid = argc == 4};
 	int e;
 
-	if (argc < 3 || argc > 4 || argv[2][0] != '/' || (argc == 4 && !read_uid(argv[3], &x.uid))) {
-		fputs("explain: say `explain CLIENT /PATH [UID]`, CLIENT an address or a host name\n",
-		      out);
+	if (argc < 3 || argc > 4 || argv[2][0] != '/' ||
+	    (argc == 4 && !read_uid(argv[3], &x.uid))) {
+		fputs(
+		    "explain: say `explain CLIENT /PATH [UID]`, CLIENT an address or a host name\n",
+		    out);
 		return EINVAL;
 	}
 	e = getaddrinfo(argv[1], NULL, &hints, &found);

@@ -372,8 +372,7 @@ static int
 finish(struct conf *c, FILE *err)
 {
 	if (c->ndirs == 0 && (c->options || c->clients))
-		return complain(err, c->options ? "-o" : "-c",
-				c->options ? c->options : c->clients,
+		return complain(err, c->options ? "-o" : "-c", c->options ? c->options : c->clients,
 				"is for a DIR, and none is named; exports files say it themselves");
 	for (size_t i = 0; i < c->ndirs; i++)
 		if (!c->dirs[i][0])

@@ -35,11 +35,11 @@ struct conf_addr {
 struct conf {
 	char **dirs; /* as written; points into argv */
 	size_t ndirs;
-	const char *options;			/* -o, for every DIR; NULL: defaults */
-	const char *clients;			/* -c; NULL: loopback */
-	const char *file; /* -e; NULL without DIRs: /etc/exports and /etc/exports.d */
-	bool check;				/* -n: check and exit */
-	uint16_t port;				/* 0: any free one */
+	const char *options; /* -o, for every DIR; NULL: defaults */
+	const char *clients; /* -c; NULL: loopback */
+	const char *file;    /* -e; NULL without DIRs: /etc/exports and /etc/exports.d */
+	bool check;	     /* -n: check and exit */
+	uint16_t port;	     /* 0: any free one */
 	struct conf_addr addrs[CONF_ADDRS_MAX]; /* none: every address of the machine */
 	size_t naddrs;
 	char statedir[PATH_MAX];

@@ -3,12 +3,12 @@
  * Why a thread of its own: making a table opens directories, which may sleep, and clones mounts,
  * which needs CAP_SYS_ADMIN; this thread keeps it while all the others lose it for good.
  *
- * A change: entries (what is written) -> plan (paths made canonical) -> table (exports opened, those
- * that are the same taken over) -> difference -> swap. Up to the swap nothing has happened. After it
- * the next call sees the new table; calls under way hold a reference to the former one, which the
- * thread keeps until it is the last to hold it: tearing down thousands of exports is no work for a
- * loop. Then objects of exports that are gone leave the cache a second time, in case such a call has
- * brought one back.
+ * A change: entries (what is written) -> plan (paths made canonical) -> table (exports opened,
+ * those that are the same taken over) -> difference -> swap. Up to the swap nothing has happened.
+ * After it the next call sees the new table; calls under way hold a reference to the former one,
+ * which the thread keeps until it is the last to hold it: tearing down thousands of exports is no
+ * work for a loop. Then objects of exports that are gone leave the cache a second time, in case
+ * such a call has brought one back.
  *
  * What was written is remembered, so that a table can be made from it again when the file systems
  * have changed: a path that was not there comes, a mount point gets its mount.
@@ -32,8 +32,8 @@
 #include <unistd.h>
 
 #define RETIRED_MAX 64
-#define LOOK_MS 5000   /* between looks for a path that was not there */
-#define RETIRE_MS 20   /* between looks whether a former table is free */
+#define LOOK_MS 5000 /* between looks for a path that was not there */
+#define RETIRE_MS 20 /* between looks whether a former table is free */
 #define RUN_TIME "splicectl export"
 
 enum what { ALL, ADD, REMOVE };
@@ -84,10 +84,11 @@ reload_read(const struct conf *c, struct entries *e, struct diag *d)
 		good = entries_read_all(e, ETC_EXPORTS, ETC_EXPORTS_D, d) && good;
 	if (good && e->n == 0) {
 		diag_add(d, DIAG_ERROR, c->file, (struct spot){0, 0},
-			 c->file ? "exports nothing; a server that serves nothing is stopped, not "
-				   "given an empty file"
-				 : "nothing to export: no directory is named, and neither " ETC_EXPORTS
-				   " nor " ETC_EXPORTS_D "/*.exports exports any");
+			 c->file
+			     ? "exports nothing; a server that serves nothing is stopped, not "
+			       "given an empty file"
+			     : "nothing to export: no directory is named, and neither " ETC_EXPORTS
+			       " nor " ETC_EXPORTS_D "/*.exports exports any");
 		good = false;
 	}
 	return good;
@@ -200,7 +201,7 @@ serve(struct reload *r, struct entries *e, bool always, struct diag *d, FILE *ou
       struct diff_count *n)
 {
 	struct export_table *old = engine_table(r->engine), *t = NULL;
-	struct plan p;
+	struct plan p = {0};
 
 	if (plan_make(&p, e, r->env.unprivileged, d))
 		t = table_make(&r->env, &p, old, d);

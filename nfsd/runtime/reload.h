@@ -3,9 +3,9 @@
 #define RELOAD_H
 /*
  * The exports of a running server, and how they change: read at the start, read again on SIGHUP or
- * by command, added to and taken from at run time, made anew when something is mounted. All of it is
- * the work of one thread, which makes a table beside the one that is served and swaps it in when it
- * is whole; a change that is wrong anywhere changes nothing.
+ * by command, added to and taken from at run time, made anew when something is mounted. All of it
+ * is the work of one thread, which makes a table beside the one that is served and swaps it in when
+ * it is whole; a change that is wrong anywhere changes nothing.
  */
 #include "conf.h"
 #include "diag.h"
@@ -25,9 +25,9 @@ struct resolver;
 bool reload_read(const struct conf *, struct entries *, struct diag *);
 
 /*
- * Reads the exports, makes the first table, gives it to the engine and starts the thread, which keeps
- * the capabilities of its maker: call before they are narrowed. env and conf must live as long.
- * NULL after saying every error in the log.
+ * Reads the exports, makes the first table, gives it to the engine and starts the thread, which
+ * keeps the capabilities of its maker: call before they are narrowed. env and conf must live as
+ * long. NULL after saying every error in the log.
  */
 struct reload *reload_new(const struct conf *, const struct export_env *, struct engine *);
 /* The server is up: who answers names, and which cache keeps descriptors of exports. From here on
