@@ -6,7 +6,7 @@ setup() {
 	need patch
 	writable
 }
-see() { (cd "$EXP/$1" && stat -c '%n %a %u %s' -- * && md5sum -- *); }
+see() { (cd "$EXP/$1" && stat -c '%n %a %u %s' -- * && find . -type f | sort | xargs md5sum); }
 
 # vi: a backup by rename, a new file, fsync, then the backup goes; others write aside and rename over
 vi_save() { perl -MIO::Handle -e 'my ($f, $text) = @ARGV;

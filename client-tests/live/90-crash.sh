@@ -21,11 +21,8 @@ write_until() {
 	for i in "${pids[@]}"; do wait "$i"; done
 }
 
-client() {
+check_all() {
 	local i
-	mnt
-	mkdir -m 777 /mnt/j
-	under_fire write_until
 	flush
 	forget
 	for i in 1 2 3; do
@@ -33,4 +30,11 @@ client() {
 		host check $i || fail "writer $i: not what was acknowledged"
 		scribe check /mnt/n/s$i /mnt/j/$i $i
 	done
+}
+
+client() {
+	mnt
+	mkdir -m 777 /mnt/j
+	under_fire write_until
+	check_all
 }

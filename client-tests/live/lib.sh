@@ -89,8 +89,7 @@ under_fire() {
 		until_true 10 host connected || true # a client that was refused waits some seconds before it tries again
 		read -r -t "$(below 2).$(printf %03d "$(below 1000)")" -u "$NAP_FD" _ || true # any moment will do
 		still_works "$worker" || break
-		host server_kill
-		host server_start
+		host strike
 	done
 	touch /mnt/ceasefire
 	wait "$worker" || fail "the work ended with exit code $? after $k kills"

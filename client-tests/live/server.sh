@@ -61,6 +61,9 @@ server_kill() {
 	SERVER_PID=''
 }
 
+# what under_fire does to the server; a scenario may know worse
+strike() { server_kill && server_start; }
+
 # the polite end: SIGTERM, exit code 0, and nothing said by a sanitizer
 server_stop() {
 	local rc=0
