@@ -10,7 +10,7 @@
 
 /*
  * Runs fn in a child. Assertions that fail there are said here; comes back how many, or -1 when the
- * child was killed.
+ * child was killed. What the server says there is heard with BED_LOG only.
  */
 int harm_in_child(void (*fn)(void *), void *arg);
 
