@@ -25,7 +25,7 @@
 
 #define BUCKETS 4096
 #define QUESTIONS_MAX 65536
-#define WAITING_MAX 4		    /* more workers than these would be missed elsewhere */
+#define WAITING_MAX 4			    /* more workers than these would be missed elsewhere */
 #define IDLE_MS ((int64_t)24 * 3600 * 1000) /* a question that nobody asks is forgotten */
 
 const struct resolver_times resolver_times_default = {

@@ -164,9 +164,9 @@ end_readers(struct reader *r)
 	}
 }
 
-/* A thousand reloads (250 in the small size) under load, each changing something beside: every READ of the untouched export
- * succeeds with the right bytes, a removed export is stale as soon as the command has answered and
- * the same again when it returns, and nothing is left behind. */
+/* A thousand reloads (250 in the small size) under load, each changing something beside: every READ
+ * of the untouched export succeeds with the right bytes, a removed export is stale as soon as the
+ * command has answered and the same again when it returns, and nothing is left behind. */
 TEST(reload, thousand_times)
 {
 	static const char *const texts[] = {
@@ -247,8 +247,7 @@ TEST(reload, at_run_time)
 	expect(s, true, "+ 127.0.0.1(ro,sync,insecure", "export 127.0.0.1:%s -o insecure",
 	       srv_path(s, "b"));
 	CU_ASSERT_EQUAL(cl_mnt(c, srv_path(s, "b"), &b), MNT3_OK);
-	expect(s, true, "secure -> insecure", "export 10.0.0.0/8:%s -o insecure",
-	       srv_path(s, "b"));
+	expect(s, true, "secure -> insecure", "export 10.0.0.0/8:%s -o insecure", srv_path(s, "b"));
 	expect(s, true, "/b:3", "explain 10.1.1.1 %s", srv_path(s, "b:3"));
 	expect(s, true, "acts as user 65534", "explain 127.0.0.1 %s 0", srv_path(s, "b/x"));
 	expect(s, true, "may mount, read only", "explain 127.0.0.1 %s 1000", srv_path(s, "b/x"));
