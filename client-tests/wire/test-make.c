@@ -231,7 +231,7 @@ TEST(wire_make, link_text)
 	struct at a;
 	struct bed *b = make(&a);
 	const sattr3 none = set_nothing();
-	char *text = malloc(70000), *got = malloc(5000);
+	static char text[70000], got[5000];
 
 	for (size_t i = 0; i < sizeof lens / sizeof *lens; i++) {
 		for (size_t k = 0; k < lens[i]; k++)
@@ -252,8 +252,6 @@ TEST(wire_make, link_text)
 	SYMLINK3res r;
 	CU_ASSERT_EQUAL(BED_DO(b, SYMLINK, &nul, &r), NFS3ERR_INVAL);
 	CU_ASSERT_FALSE(bed_there(b, "a/new"));
-	free(text);
-	free(got);
 	bed_free(b);
 }
 
