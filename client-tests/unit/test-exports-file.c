@@ -142,6 +142,7 @@ static const struct {
     {"/a h(sec=sys:krb5,rw,async)", "/a h(rw,async)", ""},
     {"/a h(sec=krb5,no_root_squash,sec=unix,all_squash)", "/a h(all_squash)", ""},
     {"/a h(sec=sys:sys:unix,rw)", "/a h(rw)", ""},
+    {"/a h(sec=sys,sec=krb5,rw,all_squash,insecure)", "/a h()", ""},
     {"/a -sec=krb5 h(rw)", "/a h(rw,no_sys)", "W1:14"},
     {"/a -sec=sys,rw h(ro)", "/a h()", ""},
     {"/a h(sec=foo)", "", "E1:6"},
