@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Writing on tmpfs: rsync of every kind of file, under fire.
+# shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
+. "$LIVE/72-rsync.sh"
+
+setup() {
+	need rsync
+	mount -t tmpfs -o mode=755 tmpfs "$EXP" && undo umount "$EXP"
+	KILLS=2
+	writable
+}
