@@ -32,7 +32,8 @@ int ident_init(struct ident *, const char *statedir, char *err, size_t errlen);
 /*
  * Narrow further when exports have been made: CAP_SYS_ADMIN, CAP_SYS_RESOURCE and
  * CAP_NET_BIND_SERVICE go for good, and execve(2) gains nothing. Capabilities belong to a thread:
- * this one and those made afterwards.
+ * this one and those made afterwards. The thread that makes exports (runtime/reload.c) is started
+ * before, because a later export needs its mount cloned, too.
  */
 int ident_narrow(struct ident *, char *err, size_t errlen);
 
