@@ -2,9 +2,9 @@
 #ifndef CHECK_H
 #define CHECK_H
 /*
- * The test runner: a test file writes TEST(suite, name) { ... } and is linked in; nothing else to register.
- * A runner takes [suite[/test]] arguments to run a part, -l to list. Exit status 0 only if every assertion held and
- * at least one test ran.
+ * The test runner: a test file writes TEST(suite, name) { ... } and is linked in; nothing else to
+ * register. A runner takes [suite[/test]] arguments to run a part, -l to list. Exit status 0 only
+ * if every assertion held and at least one test ran.
  */
 #include <CUnit/CUnit.h>
 

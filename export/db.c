@@ -46,9 +46,8 @@
 #define ENV_FLAGS (MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD)
 
 const char *const db_table_name[T_N] = {
-    [T_ROWS] = "rows",	 [T_IDENTS] = "idents", [T_CHILDREN] = "children",
-    [T_NOTES] = "notes", [T_MOUNTS] = "mounts",
-    [T_EXCL] = "exclusive",  [T_META] = "meta",
+    [T_ROWS] = "rows",	   [T_IDENTS] = "idents",  [T_CHILDREN] = "children", [T_NOTES] = "notes",
+    [T_MOUNTS] = "mounts", [T_EXCL] = "exclusive", [T_META] = "meta",
 };
 
 int
@@ -172,7 +171,8 @@ open_fitting(struct db *db)
 
 	for (size_t map = db->lim.map; map >= MAP_LEAST || map == db->lim.map; map /= 2) {
 		db->env = env_open(db->path, map, 0, &rc);
-		if (db->env || (rc != ENOMEM && rc != EINVAL)) /* EINVAL: what valgrind says to a huge map */
+		if (db->env ||
+		    (rc != ENOMEM && rc != EINVAL)) /* EINVAL: what valgrind says to a huge map */
 			break;
 	}
 	return rc;

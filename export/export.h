@@ -135,8 +135,9 @@ struct absent {
 
 struct path_key; /* index.c */
 
-#define EXPORTS_MAX (1u << 18) /* so that places in a table fit a word: see struct peer in call.h  \
-				*/
+#define EXPORTS_MAX                                                                                \
+	(1u << 18) /* so that places in a table fit a word: see struct peer in call.h              \
+		    */
 #define RULES_MAX (1u << 18)
 #define TABLE_GEN_MAX ((1u << 28) - 1)
 

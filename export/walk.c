@@ -260,6 +260,7 @@ path_of(const struct resolve *r, const struct export *ex, uint64_t serial, char 
 	for (int steps = 0; steps < PATH_STEPS; steps++) {
 		struct store_row *at = steps == 0 ? row : &up;
 
+		/* cppcheck-suppress uninitvar ; store_find fills it */
 		rc = store_find(r->store, ex->ns, serial, at);
 		if (rc)
 			return rc == ENOENT ? ESTALE : rc;

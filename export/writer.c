@@ -475,7 +475,8 @@ store_flush(struct store *s)
 	writer_wait(s, &r);
 }
 
-/* Each run has an upper half of its own: the time, or the next after the last that the file has seen. */
+/* Each run has an upper half of its own: the time, or the next after the last that the file has
+ * seen. */
 static int
 first_serial(struct store *s)
 {

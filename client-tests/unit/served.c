@@ -50,10 +50,8 @@ serve_from(struct served *s, const char *state, const char *dir, const char *opt
 	s->resolve = (struct resolve){&s->key, s->store};
 	s->files = files_new(&s->resolve, &s->ident, max_objs);
 	MUST(s->files);
-	s->vfs = (struct vfs){.files = s->files,
-			      .ident = &s->ident,
-			      .kernel = &s->kernel,
-			      .resolve = &s->resolve};
+	s->vfs = (struct vfs){
+	    .files = s->files, .ident = &s->ident, .kernel = &s->kernel, .resolve = &s->resolve};
 	s->cred = box_cred(s->ident.self_uid, s->ident.self_gid, 0, NULL);
 	vfs_batch_begin(&s->batch);
 	struct handle h;

@@ -11,10 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const names[] = {"cachestat",     "openat2", "cached_open",
-				    "faccess_empty", "nowait",	"mount_clone",
-				    "khandle",	     "setid",	"big_pipe",
-				    "fchmodat2"};
+static const char *const names[] = {"cachestat", "openat2",	"cached_open", "faccess_empty",
+				    "nowait",	 "mount_clone", "khandle",     "setid",
+				    "big_pipe",	 "fchmodat2"};
 
 static int
 entries(const char *dir)

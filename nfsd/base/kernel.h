@@ -37,7 +37,7 @@ struct k_cachestat {
 };
 int k_cachestat(int fd, uint64_t off, uint64_t len, struct k_cachestat *);
 int k_openat2(int dirfd, const char *path, uint64_t flags, uint64_t mode, uint64_t resolve);
-int k_faccess(int fd, int mode); /* faccessat2(fd, "", mode, AT_EMPTY_PATH|AT_EACCESS) */
+int k_faccess(int fd, int mode);     /* faccessat2(fd, "", mode, AT_EMPTY_PATH|AT_EACCESS) */
 int k_fchmod(int fd, unsigned mode); /* fchmodat2(fd, "", mode, AT_EMPTY_PATH) */
 
 #endif

@@ -29,7 +29,7 @@ struct conn {
 	bool eof;    /* peer sends no more; close when all is answered */
 	bool paused; /* back-pressure: not reading */
 	bool in_ready, in_touched;
-	bool deep; /* keeps many calls in flight, by its last batch */
+	bool deep;		 /* keeps many calls in flight, by its last batch */
 	ev_tstamp blocked_since; /* 0: the socket takes what we have */
 	ev_tstamp born, heard;	 /* accepted; last byte received */
 	uint64_t bytes_in, bytes_out, calls;
