@@ -251,7 +251,7 @@ static int
 path_of(const struct resolve *r, const struct export *ex, uint64_t serial, char *buf, size_t size,
 	char **path, struct store_row *row)
 {
-	struct store_row up;
+	struct store_row up = {0};
 	char *p = buf + size - 1;
 	int rc;
 
@@ -260,7 +260,6 @@ path_of(const struct resolve *r, const struct export *ex, uint64_t serial, char 
 	for (int steps = 0; steps < PATH_STEPS; steps++) {
 		struct store_row *at = steps == 0 ? row : &up;
 
-		/* cppcheck-suppress uninitvar ; store_find fills it */
 		rc = store_find(r->store, ex->ns, serial, at);
 		if (rc)
 			return rc == ENOENT ? ESTALE : rc;
