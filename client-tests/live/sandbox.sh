@@ -23,7 +23,7 @@ sandbox_enter() {
 work_dir() {
 	# shellcheck disable=SC2016 # for the inner shell
 	find /tmp -maxdepth 2 -path "/tmp/$1.*/lock" -mmin +1 -exec flock -n '{}' \
-		sh -c 'exec rm -rf --one-file-system "${1%/lock}"' sh '{}' ';'
+		sh -c 'exec rm -rf --one-file-system "${1%/lock}"' sh '{}' ';' 2>/dev/null # another run may be faster
 	WORK_DIR=$(mktemp -d "/tmp/$1.XXXXXX") || return
 	chmod 755 "$WORK_DIR"
 	exec {WORK_DIR_FD}>"$WORK_DIR/lock"

@@ -14,7 +14,8 @@ MOUNT_PORT=${SERVER_MOUNT_PORT:-$PORT}
 
 scenario_defaults() {
 	OPTS=ro MNT_OPTS='' SERVER_ENV='' SERVER_FLAGS=-R NO_SERVE='' SERVER_PID='' KILLS=0
-	[[ $NAME != *-killed ]] || KILLS=$([ "$SIZE" = full ] && echo 50 || echo 3)
+	[[ $NAME != *-killed ]] || KILLS=3
+	[[ $SIZE != full || $KILLS = 0 ]] || KILLS=50 LIMIT=$((LIMIT * 2))
 	EXP=$RUN/$NAME/export STATE=$RUN/$NAME/state SERVER_LOG=$RUN/$NAME/server.log
 	DIRS=("$EXP")
 	UNDO=()

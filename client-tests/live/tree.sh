@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2030,SC2031 # subshells have a locale of their own
 # A tree with everything a client can meet in a file system, and its description. tree_make runs where the export
 # is, tree_list on both sides; the two lists must be equal byte for byte.
 
