@@ -465,7 +465,7 @@ admin_free(struct admin *a)
 			pthread_join(c->thread, NULL);
 	ev_async_stop(a->loop, &a->wake);
 	while (a->clients)
-		client_close(a->clients);
+		client_close(a->clients); /* NOLINT: it leaves the list */
 	pthread_mutex_destroy(&a->lock);
 	free(a->statedir);
 	free(a);

@@ -206,11 +206,12 @@ port_of(int fd)
 {
 	struct sockaddr_storage sa = {0};
 	socklen_t len = sizeof sa;
+	struct peer self;
 
 	if (getsockname(fd, (struct sockaddr *)&sa, &len) < 0)
 		return 0;
-	return ntohs(sa.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&sa)->sin6_port
-					      : ((struct sockaddr_in *)&sa)->sin_port);
+	peer_init(&self, &sa);
+	return self.port;
 }
 
 static bool
