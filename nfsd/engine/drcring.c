@@ -235,7 +235,9 @@ write_head(struct ring *r, struct head *h)
 static bool
 make_file(struct ring *r, int dir, struct head *h, size_t bytes)
 {
-	int code, nocow = FS_NOCOW_FL, fd;
+	long nocow =
+	    FS_NOCOW_FL; /* the size that the request names, though the kernel takes an int */
+	int code, fd;
 
 	if (unlinkat(dir, RING_NAME, 0) < 0 && errno != ENOENT)
 		return false;
