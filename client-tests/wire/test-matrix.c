@@ -20,7 +20,7 @@ static const struct caller callers[] = {
     {0, 0, 0}, {OWNER, OWNER, 0}, {OTHER, OTHER, GROUP}, {OTHER, OTHER, 0}, {NOBODY, NOBODY, 0}};
 enum { CALLERS = sizeof callers / sizeof *callers };
 static const char *const kind_names[] = {"file", "dir", "link", "fifo"};
-static const struct modes modes[] = {{0640, 0750}, {0666, 01777}, {0604, 0703},
+static const struct modes modes[] = {{0640, 0752}, {0666, 01777}, {0604, 0703},
 				     {0171, 0711}, {0000, 0777},  {06777, 02770}};
 static const uint32_t procs[OPS] = {
     NFSPROC3_GETATTR, NFSPROC3_SETATTR, NFSPROC3_SETATTR,  NFSPROC3_SETATTR, NFSPROC3_SETATTR,

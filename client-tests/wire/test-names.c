@@ -25,8 +25,8 @@ make_named(struct bed *b, const char *name)
 	bed_write(b, path, "x", 1);
 }
 
-/* Empty names, slashes and NULs are ACCES (section 3.2), more than 255 bytes NAMETOOLONG; none of them closes
- * anything. */
+/* Empty names, slashes and NULs are ACCES (section 3.2), more than 255 bytes NAMETOOLONG; none of
+ * them closes anything. */
 TEST(wire_names, refused)
 {
 	struct bed *b = bed_new(NULL);

@@ -206,7 +206,7 @@ TEST(wire_setattr, refused)
 	    {{.size = {TRUE, {UINT64_MAX}}}, NFS3ERR_FBIG},
 	    {{.size = {TRUE, {INT64_MAX}}}, NFS3ERR_FBIG}, /* ext4 and xfs end before */
 	    {{.atime = {.set_it = 3}}, NFS3ERR_INVAL},
-	    {{.mtime = {.set_it = -1}}, NFS3ERR_INVAL},
+	    {{.mtime = {.set_it = (time_how)-1}}, NFS3ERR_INVAL},
 	};
 	struct stat was = bed_stat(b, "a/file");
 
