@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "lib/change.h"
-#include "lib/harm.h"
 #include "vmod.h"
+#include "wire/harm.h"
 
 #ifndef SYS_fchmodat2
 #define SYS_fchmodat2 452

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "lib/harm.h"
+#include "wire/harm.h"
 #include "check.h"
 
 #include <errno.h>
