@@ -10,6 +10,7 @@
  * seen.
  */
 #include "vdir.h"
+#include "names.h"
 #include "vfsint.h"
 #include "vsnap.h"
 #include <dirent.h>
@@ -84,17 +85,41 @@ same_time(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
+/* The handle that a name of this calm directory was found to have before, by a lookup or a listing.
+ */
+static bool
+recall(const struct listing *l, const char *name, struct handle *id)
+{
+	const struct vfs *v = l->ctx->vfs;
+	nfs_fh3 fh;
+
+	return names_find(files_names(v->files), l->dir->birth, &l->st, name, strlen(name), &fh) &&
+	       handle_parse(v->resolve->key, &fh, id) == 0;
+}
+
+static void
+remember(const struct listing *l, const char *name, const struct handle *id)
+{
+	const struct vfs *v = l->ctx->vfs;
+	nfs_fh3 fh;
+
+	handle_seal(v->resolve->key, id, &fh);
+	names_put(files_names(v->files), l->dir->birth, &l->st, name, strlen(name), &fh);
+}
+
 /*
  * The same with two system calls for an entry instead of four: attributes and handle by name. They
  * are of one object if no name of the directory has changed meanwhile, which its times tell if they
  * were calm when the listing began. False: not so here, or it did change; nothing is known then.
- * Within a mount of our own only: elsewhere a name could lead into another file system.
+ * Within a mount of our own only: elsewhere a name could lead into another file system. A handle
+ * that is remembered (names.h) saves the second call.
  */
 static bool
 examine_by_name(struct listing *l)
 {
 	struct group *g = &l->g;
 	struct export *ex = l->dir->ex;
+	bool fresh[GROUP] = {false};
 	struct stat now;
 
 	if (!l->calm || !ex->fs.local || !ex->fs.khandle || !ex->fs.confined)
@@ -104,12 +129,15 @@ examine_by_name(struct listing *l)
 
 		g->error[i] = there ? 0 : errno;
 		g->id[i].ilen = 0;
-		if (there)
-			resolve_at(l->ctx->vfs->resolve, ex, l->fd, l->dir->ino, g->name[i],
-				   g->st[i].st_ino, &g->id[i]);
+		if (there && !recall(l, g->name[i], &g->id[i]))
+			fresh[i] = resolve_at(l->ctx->vfs->resolve, ex, l->fd, l->dir->ino,
+					      g->name[i], g->st[i].st_ino, &g->id[i]) == 0;
 	}
 	l->calm = fstat(l->fd, &now) == 0 && same_time(&now.st_ctim, &l->st.st_ctim) &&
 		  same_time(&now.st_mtim, &l->st.st_mtim);
+	for (size_t i = 0; l->calm && i < g->n; i++)
+		if (fresh[i])
+			remember(l, g->name[i], &g->id[i]);
 	return l->calm;
 }
 
