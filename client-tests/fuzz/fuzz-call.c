@@ -6,6 +6,8 @@
  * The first four bytes say how: mode (top bit: the rest is the whole record), procedure, caller,
  * and nothing. Random bytes never are a genuine handle, so "FH", a digit and "!" in the input stand
  * for one, encoded; "PA", a digit and "!" for an export's path.
+ *
+ * One of the two exports can be written, and its tree is made anew now and then.
  */
 #include "lib/bed.h"
 
@@ -16,7 +18,7 @@
 #include "fuzz.h"
 #include "unit/xdr-vectors.h"
 
-enum { HANDLES = 10, RECORD_MAX = 60000, NFS_PROCS = 23, MOUNT_PROCS = 7 };
+enum { RENEW = 4096, HANDLES = 10, RECORD_MAX = 60000, NFS_PROCS = 23, MOUNT_PROCS = 7 };
 
 static struct bed *bed;
 static nfs_fh3 handle[HANDLES];
@@ -33,7 +35,7 @@ begin(void)
 {
 	static const char *const names[] = {"file", "dir", "link", "fifo", "dir/inner", "gone"};
 
-	bed = bed_new(NULL);
+	bed = bed_new(&(struct bed_opts){.parent = "/dev/shm", .options_a = "rw,no_root_squash"});
 	bed_mkdir(bed, "a/dir", 0755);
 	bed_pattern(bed, "a/file", 10000);
 	bed_write(bed, "a/dir/inner", "inner", 5);
@@ -55,7 +57,21 @@ begin(void)
 	MUST(unlink(bed_path(bed, "a/gone")) == 0);
 	handle[8] = handle[2];
 	handle[8].data[4] ^= 1; /* spoilt */
-	atexit(end);
+}
+
+static void
+renew(void)
+{
+	static unsigned n;
+
+	if (!bed)
+		atexit(end);
+	else if (++n % RENEW)
+		return;
+	else
+		end();
+	begin();
+	ending = 0;
 }
 
 /* ---- records ---- */
@@ -137,8 +153,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	uint8_t mode = input_byte(&in), proc = input_byte(&in), caller = input_byte(&in);
 	size_t off;
 
-	if (!bed)
-		begin();
+	renew();
 	input_byte(&in);
 	build(&in, mode & 0x80, proc, caller);
 	if (bed->reclen < 4)
@@ -156,20 +171,50 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
 /* ---- seeds ---- */
 
+/* Arguments with the handles of the vectors replaced by the h-th and the one after it; their
+ * length.
+ */
+static size_t
+put_handles(const uint8_t *args, size_t n, unsigned h, uint8_t *out)
+{
+	static const char *const vectors[] = {X_FH, X_FH2};
+	size_t len = 0;
+
+	for (size_t at = 0; at < n;) {
+		bool was = false;
+
+		for (unsigned i = 0; i < 2 && !was; i++) {
+			uint8_t fh[80];
+			size_t k = unhex(vectors[i], fh, sizeof fh);
+
+			was = k <= n - at && memcmp(args + at, fh, k) == 0;
+			if (!was)
+				continue;
+			memcpy(out + len, "FH0!", 4);
+			out[len + 2] = (uint8_t)('0' + (h + i) % 8);
+			len += 4;
+			at += k;
+		}
+		if (!was)
+			out[len++] = args[at++];
+	}
+	return len;
+}
+
 static void
 seed_args(uint8_t proc, const struct vector *v)
 {
 	uint8_t b[2048], args[2048];
-	size_t n = unhex(v->hex, args, sizeof args), skip = proc < NFS_PROCS ? 12 : n;
+	size_t n = unhex(v->hex, args, sizeof args), len = 4;
 
 	n += unhex(v->tail, args + n, sizeof args - n);
 	for (uint8_t h = 0; h < 8; h++) {
 		memcpy(b, (uint8_t[]){h % 4, proc, (uint8_t)(h % 4), 0}, 4);
-		memcpy(b + 4, proc < NFS_PROCS ? "FH0!" : "PA0!", 4);
+		memcpy(b + 4, "PA0!", 4);
 		b[6] = (uint8_t)('0' + h);
-		if (n > skip)
-			memcpy(b + 8, args + skip, n - skip);
-		seed(b, 8 + (n > skip ? n - skip : 0));
+		if (proc < NFS_PROCS)
+			len = put_handles(args, n, h, b + 4);
+		seed(b, 4 + len);
 	}
 }
 
