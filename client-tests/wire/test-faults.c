@@ -234,7 +234,10 @@ try(void *arg)
 	bed_start(t->b);
 	uint64_t was = vfs_verifier(&t->b->vfs);
 	harm_call(&t->f->at, t->error);
-	CU_ASSERT_EQUAL(t->f->call(t->b), t->want);
+	/* who made a change is not told to come again and make it twice */
+	bool once = t->f->after == DONE && t->f->call != write_data && t->f->call != write_file;
+	CU_ASSERT_EQUAL(t->f->call(t->b),
+			once && t->want == NFS3ERR_JUKEBOX ? NFS3ERR_IO : t->want);
 	bool lost = vfs_verifier(&t->b->vfs) != was,
 	     must = t->f->lost && (t->f->call != write_some || t->error == EIO);
 	CU_ASSERT_EQUAL(lost, must);

@@ -75,7 +75,8 @@ enum sync_verb {
 	SYNC_LINK,
 };
 /* After a verb: what the table says, unless the context is async. self, dir, dir2 may be NULL when
- * the verb's row has no use for them, and dir2 when it is dir. 0 or errno: the first failure. */
+ * the verb's row has no use for them, and dir2 when it is dir. 0 or errno: the first failure, and
+ * never one that asks to come again, but for WRITE and COMMIT. */
 int sync_verb(const struct vfs_ctx *, enum sync_verb, struct obj *self, struct obj *dir,
 	      struct obj *dir2);
 

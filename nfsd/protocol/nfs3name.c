@@ -37,7 +37,8 @@ nfs3_rmdir(struct call *c, const RMDIR3args *a, RMDIR3res *r)
 	return nfs3_wcc(c, c->obj[0], &w, &r->RMDIR3res_u.resok.dir_wcc);
 }
 
-/* 3.3.14 */
+/* 3.3.14, which would have EXIST for a target that does not fit or is not empty. NOTDIR, ISDIR and
+ * NOTEMPTY stand in its list, too, and say what rename(2) says. */
 int
 nfs3_rename(struct call *c, const RENAME3args *a, RENAME3res *r)
 {
