@@ -6,6 +6,7 @@
  * the start, so a directory of a million names can only push out others' memory, never grow it.
  */
 #include "names.h"
+#include "times.h"
 #include <pthread.h>
 #include <sodium.h>
 #include <stdlib.h>
@@ -70,12 +71,6 @@ set_of(const struct names *n, uint64_t dir, const char *name, size_t len, unsign
 	crypto_shorthash_siphashx24(hash, text, sizeof dir + len, n->key);
 	memcpy(&set, hash, sizeof set);
 	return set & (n->sets - 1);
-}
-
-static bool
-same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
 static bool

@@ -11,6 +11,7 @@
  */
 #include "vdir.h"
 #include "names.h"
+#include "times.h"
 #include "vfsint.h"
 #include "vsnap.h"
 #include <dirent.h>
@@ -77,12 +78,6 @@ examine(struct listing *l)
 	for (size_t i = 0; i < g->n; i++)
 		if (g->fd[i] >= 0)
 			close(g->fd[i]);
-}
-
-static bool
-same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
 /* The handle that a name of this calm directory was found to have before, by a lookup or a listing.

@@ -15,6 +15,7 @@
  * the owner nor when the group bits are empty, and what it has once consulted stays with the inode,
  * which our descriptor holds: obj->perm_warm.
  */
+#include "times.h"
 #include "vfsint.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -218,12 +219,6 @@ ask_all(const struct kernel *k, const struct obj *o, int asked, int *granted, bo
 			return error;
 	}
 	return 0;
-}
-
-static bool
-same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
 /* The remembered answer's slot for this credential under this ctime; obj->lock is held. */
