@@ -6,6 +6,7 @@
  */
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "floor.h"
 
@@ -13,7 +14,8 @@
 
 enum { PROG_NFS = 100003, PROG_MOUNT = 100005 };
 enum { MNT = 1, UMNT = 3 };
-enum { GETATTR = 1, LOOKUP = 3, ACCESS = 4, READ = 6, FSSTAT = 18, FSINFO = 19, PATHCONF = 20 };
+enum { GETATTR = 1, LOOKUP = 3, ACCESS = 4, READ = 6, WRITE = 7 };
+enum { FSSTAT = 18, FSINFO = 19, PATHCONF = 20, COMMIT = 21 };
 
 static uint32_t
 get32(const uint8_t *p)
@@ -127,6 +129,34 @@ prepare_fs(struct replies *r, const struct stat *st)
 }
 
 static void
+put_wcc(struct prepared *p, const struct stat *st)
+{
+	put32(p, 1); /* before */
+	put64(p, (uint64_t)st->st_size);
+	for (int i = 0; i < 2; i++) {
+		put32(p, (uint32_t)st->st_mtim.tv_sec);
+		put32(p, (uint32_t)st->st_mtim.tv_nsec);
+	}
+	put_post_op(p, st, false);
+}
+
+static void
+prepare_changes(struct replies *r, const struct stat *st)
+{
+	static const uint64_t verifier = 0x666c6f6f72;
+	struct prepared *p = ok(&r->nfs[WRITE]);
+	put_wcc(p, st);
+	put32(p, 0); /* count */
+	put32(p, 0); /* committed */
+	put64(p, verifier);
+	put_wcc(ok(&r->nfs[COMMIT]), st);
+	put64(&r->nfs[COMMIT], verifier);
+	put_rpc(&r->io, 0);
+	put32(&r->io, 5);
+	put64(&r->io, 0);
+}
+
+static void
 finish(struct prepared *p)
 {
 	if (p->len)
@@ -143,6 +173,7 @@ finish_all(struct replies *r)
 	finish(&r->empty);
 	finish(&r->unavailable);
 	finish(&r->no_program);
+	finish(&r->io);
 }
 
 void
@@ -170,6 +201,8 @@ replies_prepare(struct replies *r, const struct served *s)
 	put32(&r->mnt, 1);
 	put32(&r->mnt, 1); /* AUTH_SYS */
 	prepare_fs(r, &st);
+	if (s->write)
+		prepare_changes(r, &st);
 	finish_all(r);
 }
 
@@ -205,6 +238,26 @@ read_call(struct batch *b, const struct replies *r, const struct served *s, cons
 	set32(head + len - 4, count);
 }
 
+/* args: offset, count, how stable, length, data. */
+static bool
+write_call(struct batch *b, const struct replies *r, const struct served *s, const uint8_t *call,
+	   const uint8_t *args, size_t len)
+{
+	if (len < 20 || get32(args + 16) > len - 20)
+		return false;
+	off_t offset = (off_t)((uint64_t)get32(args) << 32 | get32(args + 4));
+	uint32_t stable = get32(args + 12), n = get32(args + 16);
+	if (pwrite(s->fd, args + 20, n, offset) != (ssize_t)n || (stable && fdatasync(s->fd))) {
+		add(b, &r->io, call, 0, 0);
+		return true;
+	}
+	uint8_t *head = add(b, &r->nfs[WRITE], call, 0, 0);
+	uint32_t reply = r->nfs[WRITE].len; /* its last words are count, committed, verifier */
+	set32(head + reply - 16, n);
+	set32(head + reply - 12, stable);
+	return true;
+}
+
 static bool
 nfs_call(struct batch *b, const struct replies *r, const struct served *s, const uint8_t *call,
 	 uint32_t proc, const uint8_t *args, size_t len)
@@ -217,6 +270,11 @@ nfs_call(struct batch *b, const struct replies *r, const struct served *s, const
 		read_call(b, r, s, call, args + 4 + FH_LEN);
 		return true;
 	}
+	if (s->write && proc == WRITE)
+		return len > 4 + FH_LEN &&
+		       write_call(b, r, s, call, args + 4 + FH_LEN, len - 4 - FH_LEN);
+	if (s->write && proc == COMMIT && fdatasync(s->fd))
+		p = &r->io;
 	if (proc == GETATTR && len > 4 && args[4] == 'd')
 		p = &r->getattr_root;
 	add(b, p, call, 0, 0);

@@ -8,14 +8,21 @@
  *
  * A wake-up reads up to 256 KiB of calls, answers all complete ones and flushes once; --batch
  * bounds the reply bytes of a flush.
+ *
+ * With --write, WRITE puts its data into the file and COMMIT syncs it: receive and pwrite, without
+ * a word to anyone. A record longer than RECORD_LARGE is received into its place to its end and
+ * RECORD_PEEK bytes on, so that of the next one only a header has to move.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#define READ_MAX (1u << 20) /* rtmax */
+#define READ_MAX (1u << 20) /* rtmax, wtmax */
 #define INPUT_MAX (256u << 10)
+#define RECORD_MAX (READ_MAX + 1024) /* a WRITE's header is shorter than that */
+#define RECORD_LARGE (16u << 10)
+#define RECORD_PEEK 512u
 #define BATCH_CALLS 320 /* three iovecs each stay below IOV_MAX */
 #define HEAD_MAX 320	/* longest reply without data */
 
@@ -29,6 +36,7 @@ struct served {
 	uint8_t
 	    *hot; /* MODE_HOT: READ_MAX bytes, the beginning of the file whatever offset is asked */
 	int pipe[2]; /* MODE_PIPE */
+	bool write;  /* WRITE and COMMIT change the file */
 };
 
 /* One reply: head in the batch's memory, then `data` bytes of file from `offset`, then pad. */
@@ -67,6 +75,7 @@ struct replies {
 	struct prepared nfs[NFS_PROCS];
 	struct prepared getattr_root;
 	struct prepared mnt, empty, unavailable, no_program;
+	struct prepared io; /* a failed WRITE or COMMIT: NFS3ERR_IO, no attributes */
 };
 
 void replies_prepare(struct replies *r, const struct served *s);
@@ -74,6 +83,27 @@ void replies_prepare(struct replies *r, const struct served *s);
  * understand. */
 bool answer_call(struct batch *b, const struct replies *r, const struct served *s,
 		 const uint8_t *call, size_t len);
+
+/* input.c */
+
+/* A connection and what it has sent: the beginning of `in` is always that of a record. */
+struct peer {
+	struct peer *next;
+	int fd;
+	bool large; /* its last record was longer than RECORD_LARGE */
+	size_t have, cap;
+	uint8_t in[];
+};
+
+/* cap bytes of input; longer records are refused. NULL without memory. */
+struct peer *peer_new(int fd, size_t cap);
+/* One recv. What recv said. */
+ssize_t peer_receive(struct peer *p);
+/* Length of the record at `at` with its mark; 0 when it is not complete, SIZE_MAX when we cannot
+ * take it. */
+size_t peer_record(struct peer *p, size_t at);
+/* The first n bytes are done with. */
+void peer_consume(struct peer *p, size_t n);
 
 /* flush.c */
 

@@ -16,13 +16,6 @@
 
 #include "floor.h"
 
-struct peer {
-	struct peer *next;
-	int fd;
-	size_t have;
-	uint8_t in[INPUT_MAX];
-};
-
 struct floor {
 	struct served served;
 	struct replies replies;
@@ -43,7 +36,7 @@ static const char about[] =
     "MOUNT and NFS answer on one port of 127.0.0.1 (or --address). Any name looked up is "
     "FILE. With --hot every READ returns the "
     "beginning of FILE, whatever offset was asked: it measures, it does "
-    "not serve. SIGUSR1 and the end print how many calls "
+    "not serve. With --write FILE is overwritten. SIGUSR1 and the end print how many calls "
     "came per wake-up and went per flush.";
 
 static const struct argp_option rows[] = {
@@ -52,6 +45,7 @@ static const struct argp_option rows[] = {
     {"hot", 'h', NULL, 0, "READ from a hot memory buffer, one sendmsg per batch (default)", 0},
     {"sendfile", 's', NULL, 0, "header with MSG_MORE, then sendfile, for each READ", 0},
     {"pipe", 'i', NULL, 0, "headers and file pages through a pipe, one splice per batch", 0},
+    {"write", 'w', NULL, 0, "WRITE by pwrite, COMMIT and stable WRITEs by fdatasync", 0},
     {"batch", 'b', "BYTES", 0, "most reply bytes before a flush (default 1048576)", 0},
     {0},
 };
@@ -86,6 +80,9 @@ parse(int key, char *arg, struct argp_state *st)
 		return 0;
 	case 'i':
 		f->served.mode = MODE_PIPE;
+		return 0;
+	case 'w':
+		f->served.write = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (f->path)
@@ -122,7 +119,7 @@ static int
 open_served(struct served *s, const char *path)
 {
 	struct stat st;
-	s->fd = open(path, O_RDONLY | O_CLOEXEC);
+	s->fd = open(path, (s->write ? O_RDWR : O_RDONLY) | O_CLOEXEC);
 	if (s->fd < 0 || fstat(s->fd, &st))
 		return -1;
 	if (!S_ISREG(st.st_mode)) {
@@ -205,14 +202,13 @@ accept_peer(struct floor *f)
 {
 	int one = 1;
 	int fd = accept4(f->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct peer *p = fd >= 0 ? malloc(sizeof *p) : NULL;
+	size_t cap = (f->served.write ? RECORD_MAX : INPUT_MAX) + RECORD_PEEK;
+	struct peer *p = fd >= 0 ? peer_new(fd, cap) : NULL;
 	if (!p) {
 		if (fd >= 0)
 			close(fd);
 		return;
 	}
-	p->fd = fd;
-	p->have = 0;
 	p->next = f->peers;
 	f->peers = p;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
@@ -239,29 +235,12 @@ flush(struct floor *f, struct peer *p)
 	return flush_batch(&f->batch, &f->served, p->fd);
 }
 
-/* Length of the call record at `at` with its mark; 0 when it is not complete, SIZE_MAX when we
- * cannot take it. */
-static size_t
-record_at(const struct peer *p, size_t at)
-{
-	uint32_t mark;
-	if (p->have - at < 4)
-		return 0;
-	memcpy(&mark, p->in + at, 4);
-	mark = ntohl(mark);
-	size_t len = (mark & 0x7fffffff) + (size_t)4;
-	if (!(mark >> 31) ||
-	    len > INPUT_MAX) /* more than one fragment: no client does that for such calls */
-		return SIZE_MAX;
-	return len <= p->have - at ? len : 0;
-}
-
 static bool
 answer_all(struct floor *f, struct peer *p)
 {
 	size_t at = 0, len;
 	uint64_t before = f->calls;
-	while ((len = record_at(p, at)) != 0) {
+	while ((len = peer_record(p, at)) != 0) {
 		if (len == SIZE_MAX ||
 		    !answer_call(&f->batch, &f->replies, &f->served, p->in + at + 4, len - 4))
 			return false;
@@ -271,15 +250,14 @@ answer_all(struct floor *f, struct peer *p)
 			return false;
 	}
 	f->wakeups += f->calls != before;
-	p->have -= at;
-	memmove(p->in, p->in + at, p->have);
+	peer_consume(p, at);
 	return flush(f, p);
 }
 
 static void
 serve(struct floor *f, struct peer *p)
 {
-	ssize_t n = recv(p->fd, p->in + p->have, INPUT_MAX - p->have, 0);
+	ssize_t n = peer_receive(p);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n > 0) {
