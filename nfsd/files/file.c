@@ -27,9 +27,9 @@
 #include <unistd.h>
 
 #define MAX_DEFAULT 131072
-#define NAME_SLOTS 32768
-#define CLOCK_STEPS 256 /* objects looked at for one victim */
-#define RELIEF 64	/* objects evicted when descriptors are short */
+#define NAME_SLOTS 262144 /* a directory of 100,000 names twice over; memory is touched as used */
+#define CLOCK_STEPS 256	  /* objects looked at for one victim */
+#define RELIEF 64	  /* objects evicted when descriptors are short */
 
 /* ---- shards ---- */
 
