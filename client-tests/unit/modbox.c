@@ -7,22 +7,21 @@
 #include <unistd.h>
 
 struct served mod;
-char mod_dir[64];
 static char state[128];
 
 void
 mod_begin(const char *type)
 {
-	box_mount(type, "m", mod_dir);
+	box_mount(type, "m", mod.dir);
 	snprintf(state, sizeof state, "%s/state", BOX);
 	MUST(mkdir(state, 0700) == 0);
-	serve_from(&mod, state, mod_dir, NULL, 0);
+	serve_from(&mod, state, mod.dir, NULL, 0);
 }
 
 void
 mod_again(void)
 {
-	serve_from(&mod, state, mod_dir, NULL, 0);
+	serve_from(&mod, state, mod.dir, NULL, 0);
 }
 
 void
@@ -34,12 +33,7 @@ mod_end(void)
 const char *
 mod_at(const char *name)
 {
-	static char path[4][512];
-	static int turn;
-	char *p = path[turn++ % 4];
-
-	snprintf(p, sizeof path[0], "%s/%s", mod_dir, name);
-	return p;
+	return at(&mod, name);
 }
 
 struct vfs_ctx

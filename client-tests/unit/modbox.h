@@ -9,7 +9,6 @@
 #include <errno.h>
 
 extern struct served mod;
-extern char mod_dir[64];
 
 /* Serves a fresh file system of a type (box_mount); then a second time from the same state. */
 void mod_begin(const char *type);

@@ -3,6 +3,7 @@
 #include "log.h"
 #include <errno.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,9 @@ serve_from(struct served *s, const char *state, const char *dir, const char *opt
 {
 	char err[1024] = "", all[256];
 
-	memset(s, 0, sizeof *s);
+	memset(&s->kernel, 0, sizeof *s - offsetof(struct served, kernel));
+	if (dir != s->dir)
+		snprintf(s->dir, sizeof s->dir, "%s", dir);
 	snprintf(all, sizeof all, "rw,no_root_squash%s%s", options ? "," : "",
 		 options ? options : "");
 	kernel_probe(&s->kernel, dir); /* RWF_NOWAIT depends on the file system */
@@ -57,6 +60,24 @@ serve_from(struct served *s, const char *state, const char *dir, const char *opt
 	struct handle h;
 	MUST(handle_parse(&s->key, &s->ex->root, &h) == 0);
 	MUST(obj_get(s->files, s->ex, &s->ex->root, &h, true, &s->root) == 0);
+}
+
+void
+serve_type(struct served *s, const char *type)
+{
+	box_mount(type, "e", s->dir);
+	serve(s, s->dir, NULL, 0);
+}
+
+const char *
+at(const struct served *s, const char *name)
+{
+	static char path[4][600];
+	static int turn;
+	char *p = path[turn++ % 4];
+
+	snprintf(p, sizeof path[0], "%s/%s", s->dir, name);
+	return p;
 }
 
 void

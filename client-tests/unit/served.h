@@ -8,6 +8,7 @@
 #include "vdir.h"
 
 struct served {
+	char dir[128];
 	struct kernel kernel;
 	struct handle_key key;
 	struct store *store;
@@ -29,6 +30,12 @@ void serve_end(struct served *);
 /* The same with a state directory of the caller's, for those who serve a second time. */
 void serve_from(struct served *, const char *state, const char *dir, const char *options,
 		size_t max_objs);
+
+/* serve() of a fresh file system of this type (box_mount). */
+void serve_type(struct served *, const char *type);
+/* A path beneath the served directory, or beneath what was mounted at dir to be served; good for
+ * four calls. */
+const char *at(const struct served *, const char *name);
 
 /* The view of a loop (with the batch) and of a worker. */
 struct vfs_ctx on_loop(struct served *);

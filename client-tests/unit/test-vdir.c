@@ -2,7 +2,6 @@
 #include "check.h"
 #include "served.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,25 +10,6 @@
 #include <unistd.h>
 
 static struct served s;
-static char dir[64];
-
-static void
-begin(const char *type)
-{
-	box_mount(type, "e", dir);
-	serve(&s, dir, NULL, 0);
-}
-
-static const char *
-at(const char *name)
-{
-	static char path[4][600];
-	static int turn;
-	char *p = path[turn++ % 4];
-
-	sprintf(p, "%s/%s", dir, name);
-	return p;
-}
 
 /* ---- a reader of pages ---- */
 
@@ -107,7 +87,7 @@ make_names(int n)
 
 	for (int i = 0; i < n; i++) {
 		sprintf(name, "n%d", i);
-		MUST(mknod(at(name), S_IFREG | 0644, 0) == 0);
+		MUST(mknod(at(&s, name), S_IFREG | 0644, 0) == 0);
 	}
 }
 
@@ -127,7 +107,7 @@ once_on(const char *type)
 	static const size_t rooms[] = {1, 2, 7, 100, 1000, 100000};
 	static struct page p;
 
-	begin(type);
+	serve_type(&s, type);
 	make_names(1000);
 	for (size_t i = 0; i < sizeof rooms / sizeof rooms[0]; i++)
 		for (int attrs = 0; attrs < 2; attrs++) {
@@ -200,7 +180,7 @@ static void
 remove_it(const struct vdir_entry *e)
 {
 	if (e->name[0] == 'n')
-		MUST(unlink(at(e->name)) == 0);
+		MUST(unlink(at(&s, e->name)) == 0);
 }
 
 static void
@@ -212,7 +192,7 @@ deleting_on(const char *type)
 	int turn = 0;
 	char name[32];
 
-	begin(type);
+	serve_type(&s, type);
 	make_names(3000);
 	memset(&p, 0, sizeof p);
 	while (!eof) {
@@ -221,12 +201,12 @@ deleting_on(const char *type)
 		/* each page is deleted after it was read, while others come and go */
 		for (size_t i = 0; i < p.n && i < 64; i++)
 			if (p.name[i][0] == 'n')
-				MUST(unlink(at(p.name[i])) == 0);
+				MUST(unlink(at(&s, p.name[i])) == 0);
 		sprintf(name, "x%d", turn++);
-		box_file(at(name), 0, 0644);
+		box_file(at(&s, name), 0, 0644);
 		if (turn > 1) {
 			sprintf(name, "x%d", turn - 2);
-			MUST(unlink(at(name)) == 0);
+			MUST(unlink(at(&s, name)) == 0);
 		}
 	}
 	WANT_EQ(count_bad(&p, 3000, 1), 0);
@@ -293,7 +273,7 @@ remove_many(const struct vdir_entry *e)
 	for (int i = 0; i < 500; i++) {
 		sprintf(name, "n%d", i);
 		if (strcmp(name, e->name) != 0)
-			unlink(at(name));
+			unlink(at(&s, name));
 	}
 }
 
@@ -303,7 +283,7 @@ vanishing_on(const char *type)
 	static struct page p;
 	bool eof;
 
-	begin(type);
+	serve_type(&s, type);
 	make_names(500);
 	memset(&p, 0, sizeof p);
 	p.attrs = true; /* every entry is wanted with attributes */
@@ -342,8 +322,8 @@ empty_on(const char *type)
 	static struct page p;
 	bool eof;
 
-	begin(type);
-	MUST(mkdir(at("d"), 0755) == 0);
+	serve_type(&s, type);
+	MUST(mkdir(at(&s, "d"), 0755) == 0);
 	struct obj *d = object(&s, "d");
 	MUST(page(&p, d, 0, 10, &eof) == 0);
 	WANT(eof && p.n == 2);
@@ -381,12 +361,12 @@ fresh_on(const char *type)
 	static struct page p;
 	bool eof;
 
-	begin(type);
+	serve_type(&s, type);
 	make_names(10);
 	memset(&p, 0, sizeof p);
 	whole(&p, s.root, 100);
-	MUST(unlink(at("n3")) == 0);
-	box_file(at("n10"), 0, 0644);
+	MUST(unlink(at(&s, "n3")) == 0);
+	box_file(at(&s, "n10"), 0, 0644);
 	memset(&p, 0, sizeof p);
 	MUST(page(&p, s.root, 0, 100, &eof) == 0);
 	WANT(eof);
@@ -441,8 +421,8 @@ dots_on(const char *type)
 	static struct page p;
 	bool eof;
 
-	begin(type);
-	MUST(mkdir(at("d"), 0755) == 0 && mkdir(at("d/sub"), 0755) == 0);
+	serve_type(&s, type);
+	MUST(mkdir(at(&s, "d"), 0755) == 0 && mkdir(at(&s, "d/sub"), 0755) == 0);
 	struct obj *d = object(&s, "d"), *sub = object(&s, "d/sub");
 	for (int attrs = 0; attrs < 2; attrs++) {
 		memset(&p, 0, sizeof p);
@@ -498,18 +478,18 @@ permission(void)
 	static struct page p;
 	bool eof;
 
-	begin("tmpfs");
-	MUST(mkdir(at("d"), 0700) == 0);
-	box_file(at("d/n1"), 1, 0644);
+	serve_type(&s, "tmpfs");
+	MUST(mkdir(at(&s, "d"), 0700) == 0);
+	box_file(at(&s, "d/n1"), 1, 0644);
 	struct obj *d = object(&s, "d"), *f = object(&s, "d/n1");
 	struct vfs_ctx loop = on_loop(&s);
 	WANT_EQ(vdir_list(&loop, d, 0, false, 1, take, &p, &eof), ESLEEP);
 	WANT_EQ(page(&p, f, 0, 10, &eof), ENOTDIR);
 	s.cred = box_cred(1000, 1000, 0, NULL);
 	WANT_EQ(page(&p, d, 0, 10, &eof), EACCES);
-	MUST(chmod(at("d"), 0711) == 0);
+	MUST(chmod(at(&s, "d"), 0711) == 0);
 	WANT_EQ(page(&p, d, 0, 10, &eof), EACCES);
-	MUST(chmod(at("d"), 0744) == 0);
+	MUST(chmod(at(&s, "d"), 0744) == 0);
 	WANT_EQ(page(&p, d, 0, 10, &eof), 0);
 	WANT_EQ(p.n, 3);
 	struct vfs_ctx w = as_worker(&s);
@@ -536,7 +516,7 @@ cookies(void)
 	static struct page p;
 	bool eof;
 
-	begin("ext4");
+	serve_type(&s, "ext4");
 	make_names(10);
 	WANT_EQ(page(&p, s.root, UINT64_MAX, 10, &eof), EINVAL);
 	WANT_EQ(page(&p, s.root, 1ull << 63, 10, &eof), EINVAL);
@@ -559,10 +539,10 @@ mount_point(void)
 	struct stat outer, inner;
 
 	setenv("SPLICED_WITHOUT", "mount_clone", 1);
-	box_mount("tmpfs", "e", dir);
-	MUST(mkdir(at("m"), 0755) == 0 && stat(at("m"), &outer) == 0);
-	MUST(mount("none", at("m"), "tmpfs", 0, NULL) == 0 && stat(at("m"), &inner) == 0);
-	serve(&s, dir, NULL, 0);
+	box_mount("tmpfs", "e", s.dir);
+	MUST(mkdir(at(&s, "m"), 0755) == 0 && stat(at(&s, "m"), &outer) == 0);
+	MUST(mount("none", at(&s, "m"), "tmpfs", 0, NULL) == 0 && stat(at(&s, "m"), &inner) == 0);
+	serve(&s, s.dir, NULL, 0);
 	struct vfs_ctx w = as_worker(&s);
 	p.room = 10;
 	MUST(vdir_list(&w, s.root, 0, true, 10, take, &p, &eof) == 0);
@@ -585,13 +565,13 @@ large(void)
 	uint64_t cookie = 0, total = 0;
 	bool eof = false;
 
-	begin("tmpfs");
-	MUST(mkdir(at("d"), 0755) == 0);
+	serve_type(&s, "tmpfs");
+	MUST(mkdir(at(&s, "d"), 0755) == 0);
 	for (int i = 0; i < n; i++) {
 		char name[32];
 
 		sprintf(name, "d/y%d", i);
-		MUST(mknod(at(name), S_IFREG | 0644, 0) == 0);
+		MUST(mknod(at(&s, name), S_IFREG | 0644, 0) == 0);
 	}
 	struct obj *d = object(&s, "d");
 	while (!eof) {

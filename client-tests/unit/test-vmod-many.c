@@ -74,7 +74,7 @@ crowd(const char *type)
 	struct worker w[WORKERS];
 
 	mod_begin(type);
-	MUST(chmod(mod_dir, 0777) == 0);
+	MUST(chmod(mod.dir, 0777) == 0);
 	for (int i = 0; i < WORKERS; i++) {
 		w[i] = (struct worker){.n = i};
 		MUST(pthread_create(&w[i].thread, NULL, quarrel, &w[i]) == 0);
@@ -132,7 +132,7 @@ one_winner(void)
 	struct worker w[WORKERS];
 
 	mod_begin("ext4");
-	MUST(chmod(mod_dir, 0777) == 0);
+	MUST(chmod(mod.dir, 0777) == 0);
 	for (int i = 0; i < WORKERS; i++) {
 		w[i] = (struct worker){.n = i};
 		MUST(pthread_create(&w[i].thread, NULL, same_call, &w[i]) == 0);

@@ -273,11 +273,11 @@ space(void)
 	WANT_EQ(obj_reader(mod.files, o, true, &fd), 0);
 	put(&mod, o);
 	sync();
-	MUST(statfs(mod_dir, &full) == 0);
+	MUST(statfs(mod.dir, &full) == 0);
 	WANT_EQ(mod_remove(&r, mod.root, "big"), 0);
 	do { /* the cache's thread closes it, no timer needed; a test that hangs has failed */
 		sync();
-		MUST(statfs(mod_dir, &now) == 0);
+		MUST(statfs(mod.dir, &now) == 0);
 	} while (now.f_bfree < full.f_bfree + (7 << 20) / (uint64_t)full.f_bsize);
 	mod_end();
 }

@@ -376,8 +376,8 @@ pins(void)
 	struct obj *f;
 	char name[16];
 
-	box_mount("ext4", "m", mod_dir);
-	serve(&mod, mod_dir, NULL, 16);
+	box_mount("ext4", "m", mod.dir);
+	serve(&mod, mod.dir, NULL, 16);
 	sync_use(files_sync(mod.files), &counting);
 	r = mod_as(0);
 	WANT_EQ(mod_create(&r, mod.root, "f", 0644, &f), 0);

@@ -15,7 +15,7 @@ static struct vfs_ctx
 begin(const char *type)
 {
 	mod_begin(type);
-	MUST(chmod(mod_dir, 0777) == 0);
+	MUST(chmod(mod.dir, 0777) == 0);
 	return mod_as(0);
 }
 
@@ -188,10 +188,10 @@ ordinary_server(const char *type)
 	struct obj *o;
 	int fd;
 
-	box_mount(type, "m", mod_dir);
-	MUST(chmod(mod_dir, 0777) == 0 && chmod(BOX, 0777) == 0);
+	box_mount(type, "m", mod.dir);
+	MUST(chmod(mod.dir, 0777) == 0 && chmod(BOX, 0777) == 0);
 	MUST(setresgid(1000, 1000, 1000) == 0 && setresuid(1000, 1000, 1000) == 0);
-	serve(&mod, mod_dir, NULL, 0);
+	serve(&mod, mod.dir, NULL, 0);
 	WANT(!mod.ident.can_switch);
 	struct vfs_ctx u = mod_as(1000);
 	WANT_EQ(mod_create(&u, mod.root, "f", 0, &o), 0);
@@ -238,18 +238,18 @@ full_disk(const char *type)
 	int error = 0;
 
 	if (strcmp(type, "tmpfs") == 0) {
-		sprintf(mod_dir, "%s/m", BOX);
-		MUST(mkdir(mod_dir, 0755) == 0);
-		MUST(mount("none", mod_dir, "tmpfs", 0, "size=3500k,nr_inodes=20") == 0);
+		sprintf(mod.dir, "%s/m", BOX);
+		MUST(mkdir(mod.dir, 0755) == 0);
+		MUST(mount("none", mod.dir, "tmpfs", 0, "size=3500k,nr_inodes=20") == 0);
 	} else {
-		sprintf(mod_dir, "%s/m", BOX);
+		sprintf(mod.dir, "%s/m", BOX);
 		box_command(
 		    "mkdir %s && truncate -s 6M %s.img && mkfs.ext4 -q -F -b 1024 -N 32 %s.img "
 		    "&& mount -o loop %s.img %s",
-		    mod_dir, mod_dir, mod_dir, mod_dir, mod_dir);
+		    mod.dir, mod.dir, mod.dir, mod.dir, mod.dir);
 	}
-	MUST(chmod(mod_dir, 0777) == 0);
-	serve(&mod, mod_dir, NULL, 0);
+	MUST(chmod(mod.dir, 0777) == 0);
+	serve(&mod, mod.dir, NULL, 0);
 	struct vfs_ctx u = mod_as(1000);
 	uint64_t verifier = vfs_verifier(&mod.vfs);
 	WANT_EQ(mod_create(&u, mod.root, "f", 0644, &o), 0);
@@ -349,7 +349,7 @@ read_only(void)
 	WANT_EQ(mod_remove(&r, mod.root, "i"), EPERM);
 	put(&mod, o);
 	box_command("chattr -i %s", mod_at("i"));
-	box_command("mount -o remount,ro %s", mod_dir);
+	box_command("mount -o remount,ro %s", mod.dir);
 	o = object(&mod, "f");
 	WANT_EQ(mod_write(&r, o, 0, "x", VMOD_UNSTABLE), EROFS);
 	struct vfs_ctx u = mod_as(1000);

@@ -16,7 +16,7 @@ static void
 begin(const char *type)
 {
 	mod_begin(type);
-	MUST(chmod(mod_dir, 0777) == 0);
+	MUST(chmod(mod.dir, 0777) == 0);
 	root = mod_as(0);
 }
 

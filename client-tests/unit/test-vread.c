@@ -5,38 +5,23 @@
 #include "stat.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define MIB (1u << 20)
 
 static struct served s;
-static char dir[64];
 static int pipe_fd[2];
 
 static void
 begin(const char *type)
 {
-	box_mount(type, "e", dir);
-	serve(&s, dir, NULL, 0);
+	serve_type(&s, type);
 	MUST(pipe2(pipe_fd, O_NONBLOCK | O_CLOEXEC) == 0);
 	MUST(fcntl(pipe_fd[1], F_SETPIPE_SZ, MIB) == (int)MIB);
-}
-
-static const char *
-at(const char *name)
-{
-	static char path[4][512];
-	static int turn;
-	char *p = path[turn++ % 4];
-
-	sprintf(p, "%s/%s", dir, name);
-	return p;
 }
 
 static uint64_t
@@ -137,7 +122,7 @@ static void
 matrix(const char *name, bool loops)
 {
 	struct obj *o = object(&s, name);
-	int fd = open(at(name), O_RDONLY);
+	int fd = open(at(&s, name), O_RDONLY);
 	off_t size = lseek(fd, 0, SEEK_END);
 	uint64_t top = (uint64_t)size;
 	uint64_t offsets[] = {0,	 1,	  511, 512,	4095,	 4096,		 4097,
@@ -165,16 +150,16 @@ matrix_on(const char *type, bool loops)
 	begin(type);
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
 		sprintf(name, "f%d", sizes[i]);
-		box_file(at(name), (size_t)sizes[i], 0644);
+		box_file(at(&s, name), (size_t)sizes[i], 0644);
 		matrix(name, loops);
 	}
-	box_file(at("sparse"), 5000, 0644);
-	MUST(truncate(at("sparse"), 900000) == 0);
+	box_file(at(&s, "sparse"), 5000, 0644);
+	MUST(truncate(at(&s, "sparse"), 900000) == 0);
 	box_command("dd if=%s of=%s bs=1000 seek=500 count=3 conv=notrunc status=none",
-		    at("f300001"), at("sparse"));
+		    at(&s, "f300001"), at(&s, "sparse"));
 	/* holes need no page, but only tmpfs knows that: elsewhere the worker makes them */
 	struct obj *o = object(&s, "sparse");
-	int fd = open(at("sparse"), O_RDONLY);
+	int fd = open(at(&s, "sparse"), O_RDONLY);
 	same_as_pread(o, fd, WORKER, 0, MIB);
 	close(fd);
 	put(&s, o);
@@ -240,9 +225,9 @@ static void
 huge_pages(void)
 {
 	begin("tmpfs");
-	box_command("mount -o remount,huge=always %s 2>/dev/null || :", dir);
-	box_file(at("big"), 6000000, 0644);
-	MUST(truncate(at("big"), 9000000) == 0);
+	box_command("mount -o remount,huge=always %s 2>/dev/null || :", s.dir);
+	box_file(at(&s, "big"), 6000000, 0644);
+	MUST(truncate(at(&s, "big"), 9000000) == 0);
 	matrix("big", true);
 	serve_end(&s);
 }
@@ -263,7 +248,7 @@ road(void)
 	struct stat st;
 
 	begin("ext4");
-	box_file(at("f"), 200000, 0644);
+	box_file(at(&s, "f"), 200000, 0644);
 	struct obj *o = object(&s, "f");
 	s.vfs.splice_from = 16384;
 	WANT_EQ(read_way(o, LOOP, 0, 65536, &st, &d), ESLEEP); /* not open yet */
@@ -311,7 +296,7 @@ TEST(vread, road)
 static void
 chill(const char *name)
 {
-	int fd = open(at(name), O_RDONLY);
+	int fd = open(at(&s, name), O_RDONLY);
 
 	MUST(fd >= 0 && fsync(fd) == 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0);
 	close(fd);
@@ -325,7 +310,7 @@ cold(void)
 	int rfd;
 
 	begin("ext4");
-	box_file(at("f"), 4000000, 0644);
+	box_file(at(&s, "f"), 4000000, 0644);
 	struct obj *o = object(&s, "f");
 	MUST(obj_reader(s.files, o, true, &rfd) == 0);
 	chill("f");
@@ -334,7 +319,7 @@ cold(void)
 	WANT_EQ(read_way(o, LOOP_COPY, 2000000, 4096, &st, &d), ESLEEP);
 	WANT_EQ(counter(ST_READ_COLD), counted + 2);
 	wake_up(&s);
-	int fd = open(at("f"), O_RDONLY);
+	int fd = open(at(&s, "f"), O_RDONLY);
 	same_as_pread(o, fd, WORKER, 2000000, 65536); /* pread by another descriptor comes after */
 	wake_up(&s);
 	same_as_pread(o, fd, LOOP, 2000000, 65536);
@@ -368,7 +353,7 @@ probes(void)
 	struct stat st;
 
 	begin("ext4");
-	box_file(at("f"), 1000000, 0644);
+	box_file(at(&s, "f"), 1000000, 0644);
 	struct obj *o = object(&s, "f");
 	WANT_EQ(read_way(o, WORKER_COPY, 0, 1, &st, &d), 0);
 	buf_give(d.mem, d.cap);
@@ -400,9 +385,9 @@ blind(void)
 	setenv("SPLICED_WITHOUT", "cachestat", 1);
 	begin("ext4");
 	WANT(!s.kernel.cachestat);
-	box_file(at("f"), 1000000, 0644);
+	box_file(at(&s, "f"), 1000000, 0644);
 	struct obj *o = object(&s, "f");
-	int fd = open(at("f"), O_RDONLY);
+	int fd = open(at(&s, "f"), O_RDONLY);
 	same_as_pread(o, fd, WORKER, 0, MIB);
 	WANT_EQ(read_way(o, LOOP, 0, 65536, &st, &d), ESLEEP);
 	WANT_EQ(read_way(o, LOOP, 0, 65535, &st, &d), 0);
@@ -444,21 +429,21 @@ static void
 permission(void)
 {
 	begin("tmpfs");
-	box_file(at("f"), 10, 0000);
-	MUST(chown(at("f"), 1000, 1000) == 0);
+	box_file(at(&s, "f"), 10, 0000);
+	MUST(chown(at(&s, "f"), 1000, 1000) == 0);
 	struct obj *o = object(&s, "f");
 	WANT_EQ(try_as(o, 1000, 1000), 0);
 	WANT_EQ(try_as(o, 1001, 1000), EACCES);
 	WANT_EQ(try_as(o, 0, 0), 0);
-	MUST(chmod(at("f"), 0010) == 0);
+	MUST(chmod(at(&s, "f"), 0010) == 0);
 	WANT_EQ(try_as(o, 1001, 1000), 0);
 	WANT_EQ(try_as(o, 1001, 1001), EACCES);
-	MUST(chmod(at("f"), 0020) == 0);
+	MUST(chmod(at(&s, "f"), 0020) == 0);
 	WANT_EQ(try_as(o, 1001, 1000), EACCES);
-	MUST(chmod(at("f"), 0440) == 0);
+	MUST(chmod(at(&s, "f"), 0440) == 0);
 	WANT_EQ(try_as(o, 1001, 1000), 0);
 	WANT_EQ(try_as(o, 1001, 1001), EACCES);
-	MUST(chmod(at("f"), 0001) == 0);
+	MUST(chmod(at(&s, "f"), 0001) == 0);
 	WANT_EQ(try_as(o, 1001, 1001), 0);
 	WANT_EQ(try_as(o, 1001, 1000), EACCES);
 	put(&s, o);
@@ -478,7 +463,7 @@ kinds(void)
 	struct stat st;
 
 	begin("tmpfs");
-	MUST(mkfifo(at("fifo"), 0666) == 0 && symlink("x", at("link")) == 0);
+	MUST(mkfifo(at(&s, "fifo"), 0666) == 0 && symlink("x", at(&s, "link")) == 0);
 	struct obj *fifo = object(&s, "fifo"), *link = object(&s, "link");
 	WANT_EQ(read_way(s.root, WORKER, 0, 10, &st, &d), EISDIR);
 	WANT_EQ(read_way(fifo, WORKER, 0, 10, &st, &d), EINVAL);
@@ -504,12 +489,12 @@ shrunk(void)
 	struct stat st;
 
 	begin("ext4");
-	box_file(at("f"), 500000, 0644);
+	box_file(at(&s, "f"), 500000, 0644);
 	struct obj *o = object(&s, "f");
 	struct vfs_ctx c = on_loop(&s);
 	c.may_sleep = true; /* a worker whose attributes are those of the batch, that is, old */
 	WANT_EQ(vfs_getattr(&c, o, &st), 0);
-	MUST(truncate(at("f"), 4096 + 7) == 0);
+	MUST(truncate(at(&s, "f"), 4096 + 7) == 0);
 	WANT_EQ(vfs_read(&c, o, 0, 100000, false, pipe_fd, &st, &d), 0);
 	WANT_EQ(d.len, 4096 + 7);
 	WANT(d.eof && d.pipe[0] >= 0);
@@ -543,12 +528,12 @@ grown(void)
 	struct stat st;
 
 	begin("ext4");
-	box_file(at("f"), 1000, 0644);
+	box_file(at(&s, "f"), 1000, 0644);
 	struct obj *o = object(&s, "f");
 	struct vfs_ctx c = on_loop(&s);
 	c.may_sleep = true;
 	WANT_EQ(vfs_getattr(&c, o, &st), 0);
-	box_file(at("f"), 5000, 0644);
+	box_file(at(&s, "f"), 5000, 0644);
 	WANT_EQ(vfs_read(&c, o, 0, 100000, true, NULL, &st, &d), 0);
 	WANT_EQ(d.len, 1000);
 	WANT(d.eof);
@@ -570,7 +555,7 @@ whole(const char *name)
 {
 	static char expected[65536], bytes[65536 + 1];
 	struct obj *o = object(&s, name);
-	int fd = open(at(name), O_RDONLY);
+	int fd = open(at(&s, name), O_RDONLY);
 	size_t n = 0, m = 0;
 	ssize_t r;
 	bool eof = false;
@@ -597,8 +582,8 @@ whole(const char *name)
 static void
 liars(void)
 {
-	strcpy(dir, "/proc");
-	serve(&s, dir, "fsid=7", 0);
+	strcpy(s.dir, "/proc");
+	serve(&s, s.dir, "fsid=7", 0);
 	MUST(pipe2(pipe_fd, O_NONBLOCK | O_CLOEXEC) == 0);
 	whole("version");
 	whole("filesystems");
@@ -610,8 +595,8 @@ liars(void)
 		WANT(counter(ST_COPY_REFUSED) > refused);
 	}
 	serve_end(&s);
-	strcpy(dir, "/sys");
-	serve(&s, dir, "fsid=8", 0);
+	strcpy(s.dir, "/sys");
+	serve(&s, s.dir, "fsid=8", 0);
 	whole("kernel/mm/transparent_hugepage/enabled");
 	serve_end(&s);
 }
@@ -647,7 +632,7 @@ ahead(void)
 	begin("ext4");
 	if (!s.kernel.cachestat)
 		return;
-	box_file(at("f"), size, 0644);
+	box_file(at(&s, "f"), size, 0644);
 	struct obj *o = object(&s, "f");
 	MUST(obj_reader(s.files, o, true, &rfd) == 0);
 	chill("f");
@@ -672,7 +657,7 @@ ahead(void)
 	WANT(slept > 3);     /* or else nobody would have read on */
 	WANT(missing < 200); /* others may drop caches meanwhile */
 	put(&s, o);
-	box_file(at("g"), size, 0644);
+	box_file(at(&s, "g"), size, 0644);
 	o = object(&s, "g");
 	MUST(obj_reader(s.files, o, true, &rfd) == 0);
 	chill("g");
