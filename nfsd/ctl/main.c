@@ -63,9 +63,11 @@ run(const struct ctl *ctl, int argc, char **argv)
 
 		if (strcmp(c->name, argv[0]) != 0)
 			continue;
-		if (argc - 1 < c->min || argc - 1 > c->max)
-			return complain(c->name, argc - 1 < c->min ? "needs more arguments"
-								   : "takes fewer arguments");
+		if (argc - 1 < c->min || argc - 1 > c->max) {
+			fprintf(stderr, "splicectl: the form is: splicectl %s%s%s\n", c->name,
+				*c->args ? " " : "", c->args);
+			return CTL_USAGE;
+		}
 		return c->fn ? c->fn(ctl, argc, argv) : ctl_pass_on(ctl, argc, argv);
 	}
 	return complain(argv[0], "no such command");

@@ -11,6 +11,7 @@
 #include "buf.h"
 #include "conn.h"
 #include "explain.h"
+#include "keycmd.h"
 #include "log.h"
 #include "plan.h"
 #include "reload.h"
@@ -299,14 +300,9 @@ static int
 cmd_key(void *arg, int argc, char **argv, FILE *out)
 {
 	struct server *s = arg;
-	char text[256] = "", err[512] = "";
 
-	if (argc == 2 && strcmp(argv[1], "export") == 0) {
-		int rc = handle_key_export(s->conf->statedir, text, sizeof text, err, sizeof err);
-
-		fprintf(out, "%s\n", rc == 0 ? text : err);
-		return rc;
-	}
+	if (argc == 2 && strcmp(argv[1], "export") == 0)
+		return key_command(s->conf->statedir, argc, argv, out);
 	fputs("key: say `key export`; a key is imported while the server is stopped, since it "
 	      "takes effect at its start\n",
 	      out);
