@@ -131,11 +131,11 @@ files_sweep(struct files *f)
 static int
 take_writer(struct obj *o)
 {
-	int fd = o->wfd;
+	int fd = __atomic_load_n(&o->wfd, __ATOMIC_ACQUIRE); /* somebody may be opening it */
 
 	if (fd < 0 || __atomic_load_n(&o->refs, __ATOMIC_ACQUIRE) > 1 || sync_is_pinned(o))
 		return -1;
-	o->wfd = -1;
+	__atomic_store_n(&o->wfd, -1, __ATOMIC_RELEASE);
 	return fd;
 }
 
@@ -176,7 +176,9 @@ files_settle(struct files *f, int min_age)
 				continue;
 			int error = 0;
 			while (!error && (o = settle_bucket(f, &f->shard[i], b, before))) {
-				error = sync_flush(f->sync, o, o->wfd, true);
+				int fd = __atomic_load_n(&o->wfd, __ATOMIC_ACQUIRE);
+
+				error = sync_flush(f->sync, o, fd, true);
 				obj_put(f, o);
 			}
 		}
