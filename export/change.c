@@ -93,6 +93,17 @@ moved(struct store *s, struct db_txn *t, const struct store_change *c, const str
 }
 
 static int
+linked(struct store *s, struct db_txn *t, const struct store_change *c, const struct db_row *old)
+{
+	struct db_row new = *old;
+
+	sweep_save(s, c->serial, true);
+	drop_link(&new, &c->now);
+	row_add_link(&new, &c->now);
+	return db_row_put(t, &new, old);
+}
+
+static int
 unlinked(struct db_txn *t, const struct store_change *c, const struct db_row *old)
 {
 	struct db_row new = *old;
@@ -116,6 +127,8 @@ change_apply(struct store *s, struct db_txn *t, struct store_change *c, bool *di
 	switch (c->step) {
 	case STORE_MOVED:
 		return moved(s, t, c, &old);
+	case STORE_LINKED:
+		return linked(s, t, c, &old);
 	case STORE_UNLINKED:
 		return unlinked(t, c, &old);
 	case STORE_GONE:

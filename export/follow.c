@@ -68,7 +68,7 @@ set_removed(struct store_change *c, const struct follow *who, const struct place
 	set_place(&c->was, at);
 }
 
-int
+void
 follow_moved(const struct resolve *r, const struct export *ex, const struct follow *who, int fd,
 	     const struct stat *st, const struct place *from, const struct place *to,
 	     const struct follow *over, bool over_gone)
@@ -80,31 +80,45 @@ follow_moved(const struct resolve *r, const struct export *ex, const struct foll
 	if (ex->fs.khandle) {
 		if (r->store)
 			store_note(r->store, ex->fs.id, st->st_ino, to->dir_ino, to->name, to->len);
-		return 0;
+		return;
 	}
 	if (over && over->known)
 		set_removed(&c[n++], over, to, over_gone || ex->fs.paths);
 	if (who->known) {
 		c[n] = (struct store_change){.step = STORE_MOVED, .serial = who->serial};
-		int rc = resolve_row(ex, fd, st, resolve_serial_of(to->dir), to->name, to->len,
-				     &c[n].now, &subvolume);
-		if (rc)
-			return rc;
-		set_place(&c[n++].was, from);
+		if (resolve_row(ex, fd, st, resolve_serial_of(to->dir), to->name, to->len,
+				&c[n].now, &subvolume) == 0)
+			set_place(&c[n++].was, from);
 	}
-	return store_follow(r->store, c, n);
+	(void)store_follow(r->store, c, n);
 }
 
-int
+void
+follow_linked(const struct resolve *r, const struct export *ex, const struct handle *h, int fd,
+	      const struct stat *st, const struct place *at)
+{
+	struct store_change c = {.step = STORE_LINKED, .serial = resolve_serial_of(h)};
+	struct handle other;
+	uint64_t subvolume;
+
+	if (ex->fs.khandle || ex->fs.paths) /* a place of its own is an object of its own */
+		(void)resolve_name(r, ex, fd, st, at->dir, at->dir_ino, at->name, at->len, true,
+				   &other);
+	else if (resolve_row(ex, fd, st, resolve_serial_of(at->dir), at->name, at->len, &c.now,
+			     &subvolume) == 0)
+		(void)store_follow(r->store, &c, 1);
+}
+
+void
 follow_removed(const struct resolve *r, const struct export *ex, const struct follow *who,
 	       const struct place *at, bool gone)
 {
 	struct store_change c;
 
 	if (ex->fs.khandle || !who->known)
-		return 0;
+		return;
 	set_removed(&c, who, at, gone || ex->fs.paths);
-	return store_follow(r->store, &c, 1);
+	(void)store_follow(r->store, &c, 1);
 }
 
 int

@@ -4,8 +4,9 @@
 /*
  * Handles follow what is done to names through this server: what a creation, rename, link or
  * removal means to the store. Kernel handles follow by themselves, only the memory of names is
- * told; for serials the calls return when the rows are on stable storage. They may sleep. An error
- * of the store (ENOSPC, EIO) comes after the fact: the file system has been changed.
+ * told; for serials the calls return when the rows are on stable storage. They may sleep. Of a
+ * store that cannot be written (ENOSPC, EIO) only who makes something hears, who can undo it;
+ * whatever else was done is done, and the store owes it to its disk (store_follow).
  */
 #include "resolve.h"
 #include "store.h"
@@ -34,11 +35,14 @@ int follow_made(const struct resolve *, const struct export *, int fd, const str
 		const struct place *, struct handle *);
 /* who (fd) went from one place to another, where over was; over NULL: nothing was there. over_gone:
  * that was its last name. */
-int follow_moved(const struct resolve *, const struct export *, const struct follow *who, int fd,
-		 const struct stat *, const struct place *from, const struct place *to,
-		 const struct follow *over, bool over_gone);
-int follow_removed(const struct resolve *, const struct export *, const struct follow *who,
-		   const struct place *, bool gone);
+void follow_moved(const struct resolve *, const struct export *, const struct follow *who, int fd,
+		  const struct stat *, const struct place *from, const struct place *to,
+		  const struct follow *over, bool over_gone);
+/* The object of a handle (fd) is also there now. */
+void follow_linked(const struct resolve *, const struct export *, const struct handle *, int fd,
+		   const struct stat *, const struct place *);
+void follow_removed(const struct resolve *, const struct export *, const struct follow *who,
+		    const struct place *, bool gone);
 /* The identity under which the verifier of an exclusive creation is kept: of what is at this place,
  * or (at NULL) of the object of this handle. */
 int follow_ident(const struct resolve *, const struct export *, int fd, const struct place *at,

@@ -138,10 +138,27 @@ store_begin(struct store *s, struct db_txn *t)
 	return getpid() == s->pid ? db_read(s->db, t) : EIO;
 }
 
+/* What is owed to a row (owed.c). ENOENT: it is gone. */
+static int
+bring_up(struct store *s, struct db_row *row)
+{
+	struct store_change c;
+
+	if (!owed_look(s, row->serial, &c))
+		return 0;
+	if (c.step == STORE_GONE)
+		return ENOENT;
+	row->id = c.now.id;
+	row->inst = c.now.inst;
+	row_add_link(row, &c.now);
+	return 0;
+}
+
 /* Are all of these known just so? Then their serials, without writing. */
 static bool
 all_known(struct store *s, struct store_row *rows, size_t n)
 {
+	struct store_change c;
 	struct db_row r;
 	struct db_txn t;
 	bool known = true;
@@ -151,7 +168,7 @@ all_known(struct store *s, struct store_row *rows, size_t n)
 	for (size_t i = 0; known && i < n; i++) {
 		known = db_ident_get(&t, &rows[i].id, &rows[i].serial) == 0 &&
 			db_row_get(&t, rows[i].serial, &r) == 0 && r.inst == rows[i].inst &&
-			row_has_link(&r, &rows[i]);
+			row_has_link(&r, &rows[i]) && !owed_look(s, rows[i].serial, &c);
 	}
 	db_abort(&t);
 	return known;
@@ -207,6 +224,7 @@ store_known(struct store *s, const struct store_ident *id, uint64_t inst, uint64
 {
 	struct db_txn t;
 	struct db_row row;
+	struct store_change c;
 	uint64_t sweeps = atomic_load(&s->sweeps);
 	int rc = store_begin(s, &t);
 
@@ -216,6 +234,9 @@ store_known(struct store *s, const struct store_ident *id, uint64_t inst, uint64
 	if (rc == 0)
 		rc = db_row_get(&t, *serial, &row);
 	db_abort(&t);
+	if (rc == 0 && owed_look(s, *serial, &c) &&
+	    (c.step == STORE_GONE || memcmp(&c.now.id, id, sizeof *id) != 0))
+		rc = ENOENT;
 	if (rc == 0 && (row.inst != inst || !sweep_save(s, *serial, false) ||
 			atomic_load(&s->sweeps) != sweeps))
 		rc = ENOENT;
@@ -234,6 +255,8 @@ find(struct store *s, uint32_t fs_id, uint64_t serial, struct db_row *row)
 	db_abort(&t);
 	if (rc == 0 && row->id.fs_id != fs_id)
 		rc = ENOENT;
+	if (rc == 0)
+		rc = bring_up(s, row);
 	stat_inc(rc == 0 ? ST_STORE_HIT : ST_STORE_MISS);
 	return rc;
 }

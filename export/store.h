@@ -84,15 +84,19 @@ int store_parents(struct store *, uint32_t fs_id, int (*fn)(void *, uint64_t ser
  * What somebody did to names through this server, in one commit; returns when it is on stable
  * storage. MADE: a new object, whose identity may have been another's before (FUSE): it gets a
  * serial of its own, in serial. MOVED: the object of this serial is now where (and, where places
- * are identities, what) `now` says, and no longer where `was` says. UNLINKED: not there any more,
- * but elsewhere. GONE: it was its last name; the serial is never found again. Serials without a row
- * are passed over.
+ * are identities, what) `now` says, and no longer where `was` says. LINKED: it is also where `now`
+ * says. UNLINKED: not there any more, but elsewhere. GONE: it was its last name; the serial is
+ * never found again. Serials without a row are passed over.
+ *
+ * An error (ENOSPC, EIO, ENOMEM): MADE did not happen. The others did, in the file system, and the
+ * store goes by it from now on: it has not reached the disk yet, but does as soon as it can be
+ * written (owed.c).
  */
-enum store_step { STORE_MADE, STORE_MOVED, STORE_UNLINKED, STORE_GONE };
+enum store_step { STORE_MADE, STORE_MOVED, STORE_LINKED, STORE_UNLINKED, STORE_GONE };
 struct store_change {
 	enum store_step step;
 	uint64_t serial;
-	struct store_row now; /* MADE, MOVED: all but the serial */
+	struct store_row now; /* MADE, MOVED, LINKED: all but the serial */
 	struct store_row was; /* MOVED, UNLINKED: parent and name */
 };
 int store_follow(struct store *, struct store_change *, size_t n);

@@ -20,7 +20,7 @@ struct req {
 	const unsigned char *verifier;
 	size_t n, gone;
 	int err;
-	bool done;
+	bool done, owed;
 	struct req *next;
 };
 
@@ -53,12 +53,16 @@ struct store {
 	bool stop;
 	struct doomed *doomed; /* sorted by serial */
 	size_t ndoomed;
-	bool removing; /* the doomed are being removed: too late to save one */
+	bool removing;		      /* the doomed are being removed: too late to save one */
+	struct req *owed, **owed_end; /* changes that could not be written; the writing thread's,
+					 others look (owed_look) */
 
 	_Atomic uint64_t sweeps; /* counts removals */
+	_Atomic size_t nowed;
 	_Atomic uint64_t recent[RECENT];
 	/* the writing thread's own */
 	uint64_t next_serial;
+	int owed_error; /* why something is owed */
 	/* one sweep at a time */
 	pthread_mutex_t sweep_lock;
 	uint64_t sweep_at;
@@ -79,10 +83,21 @@ int writer_wait(struct store *, struct req *);
  * waiting. */
 struct item *writer_item(enum item_kind, size_t len);
 void writer_push(struct store *, struct item *);
+/* In the writing thread: requests from the first up to stop (not with it; NULL: all) in one
+ * transaction; 0 or errno. */
+int writer_batch(struct store *, struct req *first, struct req *stop);
 /* In a transaction of the writing thread: the serial of an object, as store_issue. */
 int writer_issue(struct store *, struct db_txn *, struct store_row *, bool *dirty);
 /* And one step of store_follow. */
 int change_apply(struct store *, struct db_txn *, struct store_change *, bool *dirty);
+/* Changes that could not be written (owed.c), of the writing thread: remembers those of a failed
+ * request that are done in the file system; writes what is remembered; gives up what is. */
+void owed_add(struct store *, const struct req *);
+void owed_pay(struct store *);
+void owed_drop(struct store *);
+/* Of any thread: the latest change of this serial's object that the rows do not know, if it is
+ * GONE or MOVED. */
+bool owed_look(struct store *, uint64_t serial, struct store_change *);
 /* A read transaction of any thread's. */
 int store_begin(struct store *, struct db_txn *);
 /* The new (parent, name) first, then the former ones as far as there is room. */

@@ -8,7 +8,7 @@
  *
  * A batch that fails is tried again after mending (db_mend). If it still fails, each waiting
  * request is tried alone, so that one bad row does not fail its neighbours; names of that batch are
- * lost, which only makes descriptions poorer.
+ * lost, which only makes descriptions poorer. What was done to names is not lost (owed.c).
  *
  * Serials are never used twice, not even when the file was lost or replaced by an older copy: each
  * run begins with the time in the upper half, a random number in the lower, and above everything
@@ -26,6 +26,7 @@
 
 #define ITEM_BYTES_MAX ((size_t)1 << 20)
 #define GATHER_NS 200000000
+#define SECOND_NS 1000000000
 
 static int64_t
 now_ns(void)
@@ -33,7 +34,7 @@ now_ns(void)
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+	return (int64_t)ts.tv_sec * SECOND_NS + ts.tv_nsec;
 }
 
 bool
@@ -155,6 +156,9 @@ apply_req(struct store *s, struct db_txn *t, struct req *r, bool *dirty)
 	case REQ_FLUSH:
 		return 0;
 	case REQ_FOLLOW:
+		/* not before those that were done earlier */
+		if (!r->owed && atomic_load(&s->nowed) && r->changes->step != STORE_MADE)
+			return s->owed_error;
 		for (size_t i = 0; rc == 0 && i < r->n; i++)
 			rc = change_apply(s, t, &r->changes[i], dirty);
 		return rc;
@@ -243,6 +247,12 @@ run_batch(struct store *s, struct req *reqs, struct req *stop, const struct item
 	return rc;
 }
 
+int
+writer_batch(struct store *s, struct req *first, struct req *stop)
+{
+	return run_batch(s, first, stop, NULL);
+}
+
 static void
 say_failed(int rc)
 {
@@ -256,8 +266,8 @@ say_failed(int rc)
 static void
 run(struct store *s, struct req *reqs, const struct item *items)
 {
+	owed_pay(s);
 	int rc = run_batch(s, reqs, NULL, items);
-
 	if (rc) {
 		say_failed(rc);
 		for (size_t i = 0; items && i < RECENT; i++)
@@ -265,8 +275,11 @@ run(struct store *s, struct req *reqs, const struct item *items)
 		for (const struct item *i = items; i; i = i->next)
 			stat_inc(ST_STORE_DROPPED);
 	}
-	for (struct req *r = reqs; r; r = r->next)
+	for (struct req *r = reqs; r; r = r->next) {
 		r->err = rc ? run_batch(s, r, r->next, NULL) : 0;
+		if (r->err)
+			owed_add(s, r);
+	}
 }
 
 static void
@@ -280,23 +293,33 @@ free_items(struct item *i)
 	}
 }
 
+static void
+wait_until(struct store *s, int64_t at)
+{
+	const struct timespec until = {at / SECOND_NS, at % SECOND_NS};
+
+	pthread_cond_timedwait(&s->work, &s->lock, &until);
+}
+
 /* Under the lock: until there is something to do now. */
 static void
 wait_for_work(struct store *s)
 {
-	struct timespec until;
-	int64_t at;
+	int64_t pay = now_ns() + SECOND_NS;
 
 	while (!s->stop && !s->reqs) {
-		if (!s->items) {
-			pthread_cond_wait(&s->work, &s->lock);
-			continue;
-		}
-		at = s->items_since + GATHER_NS;
-		if (s->item_bytes > ITEM_BYTES_MAX / 2 || now_ns() >= at)
+		int64_t gathered = s->items_since + GATHER_NS;
+
+		if (s->items && (s->item_bytes > ITEM_BYTES_MAX / 2 || now_ns() >= gathered))
 			return;
-		until = (struct timespec){at / 1000000000, at % 1000000000};
-		pthread_cond_timedwait(&s->work, &s->lock, &until);
+		if (s->owed && now_ns() >= pay)
+			return;
+		if (s->items)
+			wait_until(s, gathered);
+		else if (s->owed)
+			wait_until(s, pay);
+		else
+			pthread_cond_wait(&s->work, &s->lock);
 	}
 }
 
@@ -329,6 +352,8 @@ writer(void *arg)
 		pthread_cond_broadcast(&s->done);
 	}
 	pthread_mutex_unlock(&s->lock);
+	owed_pay(s);
+	owed_drop(s);
 	return NULL;
 }
 
@@ -511,6 +536,7 @@ writer_start(struct store *s)
 	pthread_condattr_destroy(&a);
 	s->reqs_end = &s->reqs;
 	s->items_end = &s->items;
+	s->owed_end = &s->owed;
 	return pthread_create(&s->thread, NULL, writer, s);
 }
 

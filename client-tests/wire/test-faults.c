@@ -224,6 +224,7 @@ struct trial {
 	struct bed *b;
 	const struct fault *f;
 	int error, want;
+	int (*call)(struct bed *);
 };
 
 static void
@@ -266,7 +267,7 @@ static void
 one(const struct fault *f, size_t e)
 {
 	struct bed *b = bed_new(&(struct bed_opts){.options_a = RW});
-	struct trial t = {b, f, errors[e].error, errors[e].want};
+	struct trial t = {b, f, errors[e].error, errors[e].want, NULL};
 
 	bed_write(b, "a/file", "0123456789", 10);
 	bed_mkdir(b, "a/dir", 0755);
@@ -295,6 +296,73 @@ TEST(wire_faults, every_call)
 		for (size_t e = 0; e < n; e++)
 			if (check_full() || e == i % n || e == 0)
 				one(&faults[i], e);
+}
+
+/* ---- what cannot be repeated ---- */
+
+static const struct harm no_handle = {SYS_name_to_handle_at, 0, 0}, no_undo = {SYS_unlinkat, 0, 0};
+
+static void
+not_undone(void *arg)
+{
+	const struct trial *t = arg;
+
+	bed_start(t->b);
+	harm_call(&no_handle, ENOMEM);
+	harm_call(&no_undo, EROFS);
+	CU_ASSERT_EQUAL(t->call(t->b), NFS3ERR_IO);
+	CU_ASSERT_TRUE(bed_there(t->b, "a/new"));
+	call_reset(t->b->call);
+}
+
+/* In a child, on a bed that lives on. */
+static void
+try_apart(void (*fn)(void *), int (*call)(struct bed *))
+{
+	struct bed *b = bed_new(&(struct bed_opts){.options_a = RW});
+	struct trial t = {.b = b, .call = call};
+
+	bed_write(b, "a/file", "0123456789", 10);
+	bed_stop(b);
+	CU_ASSERT_EQUAL(harm_in_child(fn, &t), 0);
+	bed_start(b);
+	bed_free(b);
+}
+
+/* What is made, fails for lack of memory and cannot be taken back is not a matter of coming again:
+ * the client would find its own work there. */
+TEST(wire_faults, not_undone)
+{
+	int (*calls[])(struct bed *) = {guarded, unchecked, make_dir, make_link, make_node};
+
+	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+		try_apart(not_undone, calls[i]);
+}
+
+static void
+half_set(void *arg)
+{
+	const struct harm no_times = {SYS_utimensat, 0, 0};
+	struct bed *b = ((const struct trial *)arg)->b;
+
+	bed_start(b);
+	nfs_fh3 fh = file_of(b);
+	struct stat st = bed_stat(b, "a/file");
+	const nfstime3 right = time3(&st.st_ctim), wrong = {right.seconds, right.nseconds + 1};
+	const sattr3 now = {.mtime = {SET_TO_SERVER_TIME, {{0, 0}}}};
+	harm_call(&no_times, ENOMEM);
+	CU_ASSERT_EQUAL(do_setattr(b, "a/file", &fh, &full, &wrong), NFS3ERR_NOT_SYNC);
+	CU_ASSERT_EQUAL(do_setattr(b, "a/file", &fh, &now, &right), NFS3ERR_JUKEBOX);
+	CU_ASSERT_EQUAL(do_setattr(b, "a/file", &fh, &full, &right), NFS3ERR_IO);
+	CU_ASSERT_EQUAL(bed_stat(b, "a/file").st_size, 5);
+	call_reset(b->call);
+}
+
+/* A guarded SETATTR that has set something before it failed has made its own guard wrong: not come
+ * again; one that has set nothing may. */
+TEST(wire_faults, half_set_under_a_guard)
+{
+	try_apart(half_set, NULL);
 }
 
 /* ---- a full file system ---- */

@@ -378,15 +378,9 @@ flush_obj(const struct vfs *v, struct obj *o, int how, bool with_directory)
 	return error;
 }
 
-/*
- * The change is made by now. To be told to come again (memory, descriptors) would have a client
- * make it twice, and fail; only what may be written twice is for another time.
- */
-static int
-told(enum sync_verb verb, int error)
+int
+sync_made(int error)
 {
-	if (verb == SYNC_WRITE || verb == SYNC_WRITE_DATA || verb == SYNC_COMMIT)
-		return error;
 	switch (error) {
 	case EAGAIN:
 	case EBUSY:
@@ -414,5 +408,7 @@ sync_verb(const struct vfs_ctx *ctx, enum sync_verb verb, struct obj *self, stru
 		error = e;
 	if (dir2 && verbs[verb].dir2 && (e = flush_obj(v, dir2, FULL, false)) != 0 && !error)
 		error = e;
-	return told(verb, error);
+	/* what may be written twice is for another time */
+	bool twice = verb == SYNC_WRITE || verb == SYNC_WRITE_DATA || verb == SYNC_COMMIT;
+	return twice ? error : sync_made(error);
 }

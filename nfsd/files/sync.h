@@ -74,6 +74,9 @@ enum sync_verb {
 	SYNC_RENAME_DIR, /* of a directory into another one: its ".." changes */
 	SYNC_LINK,
 };
+/* What went wrong after a change was made and stays: never an error that asks to come again
+ * (memory, descriptors), for the client would make the change twice, and fail. EIO instead. */
+int sync_made(int error);
 /* After a verb: what the table says, unless the context is async. self, dir, dir2 may be NULL when
  * the verb's row has no use for them, and dir2 when it is dir. 0 or errno: the first failure, and
  * never one that asks to come again, but for WRITE and COMMIT. */

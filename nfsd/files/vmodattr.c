@@ -183,6 +183,9 @@ change(const struct vfs_ctx *ctx, struct obj *o, int wfd, const struct stat *st,
 		error = vmod_apply(ctx, o->fd, wfd, o->type, a);
 	if (error == EPERM)
 		error = set_now(ctx, o, st, a);
+	/* what was done before the failure has made the guard wrong */
+	if (error && error != ENOTSYNC && guard && !in_sync(o, guard))
+		error = sync_made(error);
 	vmod_after(o, w);
 	vmod_release(&hold);
 	return error;

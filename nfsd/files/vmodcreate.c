@@ -143,9 +143,7 @@ make_then_keep(struct making *m)
 	if (error)
 		return error;
 	error = keep_verifier(m, m->fd);
-	if (error && fstat(m->fd, &st) == 0)
-		making_undo(m, &st);
-	return error;
+	return error && fstat(m->fd, &st) == 0 ? making_undo(m, &st, error) : error;
 }
 
 /* Those say that there are no nameless files here: open(2). */

@@ -216,19 +216,19 @@ making_adopt(struct making *m, int fd, bool fresh)
 	return error;
 }
 
-void
-making_undo(struct making *m, const struct stat *st)
+int
+making_undo(struct making *m, const struct stat *st, int error)
 {
 	struct stat now;
 
 	if (fstatat(m->dir->fd, m->text, &now, AT_SYMLINK_NOFOLLOW) != 0 ||
 	    now.st_ino != st->st_ino || now.st_dev != st->st_dev || vmod_as(m->ctx) != 0)
-		return;
+		return sync_made(error);
 	int r = unlinkat(m->dir->fd, m->text, S_ISDIR(m->type) ? AT_REMOVEDIR : 0);
-	(void)r; /* or it stays: a file that nobody asked for any more */
 	ident_end(m->ctx->vfs->ident);
 	m->w->have_before = false;
 	vmod_after(m->dir, m->w);
+	return r ? sync_made(error) : error; /* it stays: a file that nobody asked for any more */
 }
 
 /* After the name is there. */
@@ -238,16 +238,18 @@ making_finish(struct making *m, enum sync_verb verb)
 	struct stat st;
 	int fd, error = open_made(m, &fd, &st);
 
-	if (error)
-		return error == ENOENT ? ESTALE : error;
+	if (error == ENOENT)
+		return ESTALE;
+	if (error) /* of what cannot be looked at only a file is known to be ours */
+		return m->fd >= 0 && fstat(m->fd, &st) == 0 ? making_undo(m, &st, error)
+							    : sync_made(error);
 	error = set_attrs(m, fd, &st);
 	if (error)
 		close(fd);
 	else
 		error = making_adopt(m, fd, true);
-	if (error)
-		making_undo(m, &st);
-	return error ? error : sync_verb(m->ctx, verb, m->made->obj, m->dir, NULL);
+	return error ? making_undo(m, &st, error)
+		     : sync_verb(m->ctx, verb, m->made->obj, m->dir, NULL);
 }
 
 int

@@ -35,8 +35,8 @@ int making_end(struct making *, int error);
 /* The object of fd (taken over), with m->fd as its descriptor for writing. fresh: nobody has known
  * it before. */
 int making_adopt(struct making *, int fd, bool fresh);
-/* Takes the name away again, if it still leads to this. */
-void making_undo(struct making *, const struct stat *);
+/* After this error: takes the name away again, if it still leads to this. The error to tell. */
+int making_undo(struct making *, const struct stat *, int error);
 /* How a new file is opened. */
 int making_flags(const struct making *);
 mode_t making_mode(const struct vmod_attrs *, mode_t otherwise);

@@ -88,17 +88,17 @@ unlink_as_caller(const struct vfs_ctx *ctx, struct obj *dir, const char *text, i
 	return vmod_error(dir, error);
 }
 
-static int
+static void
 unlinked(const struct vfs_ctx *ctx, struct obj *dir, const char *text, const struct target *t)
 {
 	struct place at = vmod_place(dir, text);
 
 	if (t->fd < 0)
-		return 0;
+		return;
 	bool gone = is_gone(dir, t);
 	if (gone)
 		forget(ctx, dir, t);
-	return follow_removed(ctx->vfs->resolve, dir->ex, &t->who, &at, gone);
+	follow_removed(ctx->vfs->resolve, dir->ex, &t->who, &at, gone);
 }
 
 static int
@@ -120,7 +120,7 @@ take_away(const struct vfs_ctx *ctx, struct obj *dir, const char *text, int flag
 	look(ctx, dir, text, &t);
 	int error = unlink_as_caller(ctx, dir, text, flag, w);
 	if (!error)
-		error = unlinked(ctx, dir, text, &t);
+		unlinked(ctx, dir, text, &t);
 	look_end(&t);
 	return error ? error : sync_verb(ctx, verb, NULL, dir, NULL);
 }
@@ -189,7 +189,7 @@ rename_as_caller(struct renaming *m)
 	return error == ENOENT ? vmod_error(m->to, error) : error;
 }
 
-static int
+static void
 renamed(struct renaming *m)
 {
 	const struct target *who = &m->who, *over = &m->over;
@@ -197,17 +197,17 @@ renamed(struct renaming *m)
 	bool gone = false;
 
 	if (who->fd < 0)
-		return 0;
+		return;
 	if (over->fd >= 0) {
 		/* two names of one file: rename(2) does nothing */
 		if (over->st.st_ino == who->st.st_ino && over->st.st_dev == who->st.st_dev)
-			return 0;
+			return;
 		gone = is_gone(m->to, over);
 		if (gone)
 			forget(m->ctx, m->to, over);
 	}
-	return follow_moved(m->ctx->vfs->resolve, m->from->ex, &who->who, who->fd, &who->st, &from,
-			    &to, over->fd >= 0 ? &over->who : NULL, gone);
+	follow_moved(m->ctx->vfs->resolve, m->from->ex, &who->who, who->fd, &who->st, &from, &to,
+		     over->fd >= 0 ? &over->who : NULL, gone);
 }
 
 /* A directory that has moved into another: its ".." has changed, so it is synced, too. */
@@ -232,10 +232,10 @@ do_rename(struct renaming *m)
 	look(m->ctx, m->from, m->ftext, &m->who);
 	look(m->ctx, m->to, m->ttext, &m->over);
 	int error = rename_as_caller(m);
-	if (!error)
-		error = renamed(m);
-	if (!error)
+	if (!error) {
+		renamed(m);
 		error = sync_renamed(m);
+	}
 	look_end(&m->who);
 	look_end(&m->over);
 	return error;
@@ -302,13 +302,13 @@ static int
 do_link(const struct vfs_ctx *ctx, struct obj *o, struct obj *dir, const char *text,
 	struct vmod_wcc *ow, struct vmod_wcc *dw)
 {
-	struct handle id;
+	struct place at = vmod_place(dir, text);
 	int error = link_as_caller(ctx, o, dir, text, ow, dw);
 
-	if (!error)
-		error = resolve_name(ctx->vfs->resolve, dir->ex, o->fd, &ow->after, &dir->id,
-				     dir->ino, text, strlen(text), true, &id);
-	return error ? error : sync_verb(ctx, SYNC_LINK, o, dir, NULL);
+	if (error)
+		return error;
+	follow_linked(ctx->vfs->resolve, dir->ex, &o->id, o->fd, &ow->after, &at);
+	return sync_verb(ctx, SYNC_LINK, o, dir, NULL);
 }
 
 int
