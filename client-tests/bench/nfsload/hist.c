@@ -52,8 +52,10 @@ hist_quantile(const struct hist *h, double q)
 	uint64_t seen = 0;
 	for (unsigned i = 0; i < HIST_BUCKETS; i++) {
 		seen += h->bucket[i];
-		if (seen > rank || (seen == h->n && seen))
-			return middle_of(i);
+		if (seen > rank || (seen == h->n && seen)) {
+			uint64_t middle = middle_of(i);
+			return middle < h->max ? middle : h->max;
+		}
 	}
 	return 0;
 }

@@ -21,8 +21,8 @@ struct hist {
 
 void hist_add(struct hist *h, uint64_t ns);
 void hist_merge(struct hist *to, const struct hist *from);
-/* The value below which the share q (0..1) of all values lies, in nanoseconds; 0 when nothing was
- * added. */
+/* The value below which the share q (0..1) of all values lies, in nanoseconds, never more than
+ * max; 0 when nothing was added. */
 uint64_t hist_quantile(const struct hist *h, double q);
 
 /* Nanoseconds; 0 when nothing was added. */
