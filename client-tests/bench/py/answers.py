@@ -190,4 +190,17 @@ def beside(entry):
     return out
 
 
-ANSWERS = {"E1": e1, "E2": e2, "E3": e3, "E4": e4, "P": beside}
+def knfsd(entry):
+    rows, out = Rows(entry), []
+    for work in rows.values("work"):
+        ours, theirs, floor = (rows.find(work=work, server=s) for s in ("spliced", "Linux nfsd", "floor"))
+        r, f = compare(ours, theirs, "server_us_call"), compare(ours, floor, "server_us_call")
+        if r:
+            more = f"; {num(f['median'])} times the floor" if f else ""
+            out.append(f"• {work}: {num(r['median'])} of nfsd’s ({num(r['low'])} to {num(r['high'])}){more}.")
+    if out:
+        out.insert(0, "Processor time of the whole guest for a call, spliced as a share of Linux nfsd:")
+    return out
+
+
+ANSWERS = {"K": knfsd, "E1": e1, "E2": e2, "E3": e3, "E4": e4, "P": beside}

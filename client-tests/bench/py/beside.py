@@ -38,9 +38,7 @@ class Beside(Experiment):
         self.server[name] = server
 
     def find(self, c):
-        """The floor of large READs is a pipe of file pages, of everything else a hot buffer."""
-        large = c.get("work") in ("READ 64 KiB", "READ 1 MiB", "70/20/10 mix")
-        name = "floor 1M" if c["server"] == "floor" and large else c["server"]
+        name = "floor 1M" if c["server"] == "floor" and c.get("work") in tables.LARGE else c["server"]
         return self.need(name, self.server[name])
 
     def condition(self, c):

@@ -65,7 +65,9 @@ class Driver:
     def run(self, tables):
         self.progress = Progress(self.plan(tables))
         for experiment in self.experiments:
-            entry = {"title": experiment.title, "question": experiment.question, "rows": []}
+            entry = {"title": experiment.title, "question": experiment.question, "rows": [],
+                     "measured": time.strftime("%Y-%m-%d %H:%M"),
+                     "revision": self.results["versions"].get("revision", "")}
             self.results["experiments"][experiment.name] = entry
             try:
                 self.one(experiment, entry)

@@ -10,7 +10,7 @@ COLOUR = {"copy": "#c8553d", "READ copy": "#c8553d", "write": "#c8553d",
           "zero-copy": "#1b7f8c", "READ zero-copy": "#1b7f8c", "spliced": "#1b7f8c",
           "splice": "#1b7f8c", "auto": "#2f4b7c", "floor": "#9aa5b1", "forward": "#9aa5b1",
           "READ floor": "#9aa5b1", "ganesha": "#e0a030", "READ ganesha": "#e0a030",
-          "sendfile": "#2f4b7c", "iperf3 -Z -F": "#7d5ba6"}
+          "Linux nfsd": "#2f4b7c", "sendfile": "#2f4b7c", "iperf3 -Z -F": "#7d5ba6"}
 SPARE = ["#7d5ba6", "#5a8f3c", "#b5446e"]
 
 HEAD = """set terminal svg size {w},{h} dynamic enhanced font 'sans-serif,13' name '{name}'
@@ -250,4 +250,14 @@ plot """ + ", ".join(plots) + "\n")
     return out
 
 
-FIGURES = {"E1": e1, "E2": e2, "E3": e3, "E4": e4, "P": beside}
+def knfsd(entry):
+    rows, out = Rows(entry), []
+    names = {w.replace(" ", chr(92) + "n", 1): w for w in rows.values("work")}
+    script = bars("Processor time of the guest per call", "µs (logarithmic)", list(names), rows.values("server"),
+                  lambda g, s: of(rows.find(work=names[g], server=s), "server_us_call"), log=True)
+    if script:
+        out.append(("What a call costs the guest", draw("ka", "set xtics font ',11'\n" + script)))
+    return out
+
+
+FIGURES = {"K": knfsd, "E1": e1, "E2": e2, "E3": e3, "E4": e4, "P": beside}

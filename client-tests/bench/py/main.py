@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The benchmark, inside the private world that client-tests/bench/run makes. See there for its options."""
+import json
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from driver import Driver
 from e1 import E1
 from e2 import E2
 from files import make_files
+from knfsd import Knfsd
 from pair import E3, E4
 from world import World, sh
 
@@ -46,14 +48,26 @@ def offloads():
 def chosen(world):
     peers = os.environ.get("PEER", "").split()
     every = {"P": lambda: Beside(world, peers), "E1": lambda: E1(world), "E2": lambda: E2(world),
-             "E3": lambda: E3(world), "E4": lambda: E4(world)}
+             "E3": lambda: E3(world), "E4": lambda: E4(world), "K": lambda: Knfsd(world)}
     plan = {"P": tables.peers([p.split(":")[0] for p in peers]), "E1": tables.e1(),
-            "E2": tables.e2(), "E3": tables.e3(), "E4": tables.e4()}
-    names = os.environ.get("ONLY", "").split() or list(every)
+            "E2": tables.e2(), "E3": tables.e3(), "E4": tables.e4(), "K": tables.knfsd()}
+    names = os.environ.get("ONLY", "").split() or [n for n in every if n != "K"]
     unknown = set(names) - set(every)
     if unknown:
         raise SystemExit(f"ONLY: {' '.join(unknown)} is none of {' '.join(every)}")
     return [every[n]() for n in names], [plan[n] for n in names]
+
+
+def kept(world, names, quick):
+    """Sections of an earlier report that this run does not measure anew: the guest's always, the others where
+    only some were asked for. Each says when and of which revision it is."""
+    try:
+        with open(os.path.join(world.out, "results.json")) as f:
+            old = json.load(f)
+    except (OSError, ValueError):
+        return {}
+    return {n: e for n, e in old.get("experiments", {}).items() if n not in names and "measured" in e and
+            (n == "K" or (os.environ.get("ONLY") and old.get("quick") == quick))}
 
 
 def interrupted(*_):
@@ -71,7 +85,7 @@ def main():
     experiments, plan = chosen(world)
     results = {"machine": machine.describe(), "versions": versions(world), "quick": world.quick,
                "started": time.strftime("%Y-%m-%d %H:%M:%S %z"), "interrupted": False,
-               "experiments": {}}
+               "experiments": kept(world, [e.name for e in experiments], world.quick)}
     results["machine"]["offloads"] = offloads()
     status = 0
     try:

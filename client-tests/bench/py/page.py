@@ -9,7 +9,7 @@ from answers import ANSWERS
 from figures import FIGURES
 from rows import Rows, num, size_name
 
-ORDER = ("P", "E1", "E2", "E3", "E4")
+ORDER = ("P", "K", "E1", "E2", "E3", "E4")
 OLD = {"E1": tables.E1_OLD, "E2": tables.E2_OLD, "E3": tables.E3_OLD, "E4": tables.E4_OLD}
 
 # metric -> heading of its column; those that a table has, in this order
@@ -18,6 +18,8 @@ COLUMNS = {
           ("server_us_call", "server µs/call"), ("server_us_entry", "server µs/entry"),
           ("client_us_call", "client µs/call"), ("p50", "p50 µs"), ("p99", "p99 µs"),
           ("p99.9", "p99.9 µs")],
+    "K": [("server_us_call", "guest µs/call"), ("server_s_gb", "guest s/GB"), ("server_us_entry", "guest µs/entry"),
+          ("server_percent", "guest %"), ("calls_s", "calls/s"), ("p50", "p50 µs"), ("p99", "p99 µs")],
     "E1": [("seconds", "seconds"), ("mb_s", "MB/s"),
            ("client_soaker_percent", "client % (soaker)"), ("client_kernel_percent", "client % (kernel)"),
            ("client_soaker_s_gb", "client s/GB (soaker)"), ("client_kernel_s_gb", "client s/GB (kernel)"),

@@ -4,6 +4,8 @@
 A table is a list of rows; each row is a dictionary of conditions. `rounds` and `quick_rounds` say how
 often (0: not in QUICK), `seconds` how long one measurement takes, for the time left. Rows of a
 table are measured in this order, and the whole order again for every round: A B A B."""
+import os
+
 from machine import caches
 
 HISTORIC_FILE = 102_400_000
@@ -158,6 +160,8 @@ WORK = {  # name -> options of nfsload
     "WRITE 64 KiB": ["-o", "write", "--overwrite", "-s", "64K", "-d", "16"],
     "CREATE, REMOVE": ["-o", "create", "-d", "8"],
 }
+# the floor of large READs is a pipe of file pages, of everything else a hot buffer
+LARGE = ("READ 64 KiB", "READ 256 KiB", "READ 1 MiB", "70/20/10 mix")
 RATES = [1000, 2000, 5000, 10000, 20000, 40000, 80000]  # open loop, calls per second
 
 
@@ -172,3 +176,31 @@ def peers(names):
             quick = 1 if rate in (1000, 5000, 20000, 80000) else 0
             rows.append(row(5, quick, 1.25, 1, part="open", rate=rate, server=server))
     return rows
+
+# ---- beside the kernel's own server, in a guest ----
+
+GUEST_WORK = {
+    "READ 8 KiB": ["-o", "read", "-s", "8K", "-d", "16"],
+    "READ 64 KiB": ["-o", "read", "-s", "64K", "-d", "16"],
+    "READ 256 KiB": ["-o", "read", "-s", "256K", "-d", "16"],
+    "GETATTR": ["-o", "getattr", "-d", "16", "--names", "1000"],
+    "LOOKUP": ["-o", "lookup", "-d", "16", "--names", "1000"],
+}
+GUEST_WIDE = {
+    "READ 512 B": ["-o", "read", "-s", "512", "-d", "16"],
+    "READ 4 KiB": ["-o", "read", "-s", "4K", "-d", "16"],
+    "READ 1 MiB": ["-o", "read", "-s", "1M", "-d", "16"],
+    "READ 8 KiB, 8 connections": ["-o", "read", "-s", "8K", "-d", "2", "-c", "8"],
+    "READ 8 KiB, 64 connections": ["-o", "read", "-s", "8K", "-d", "2", "-c", "64"],
+    "WRITE 64 KiB": ["-o", "write", "--overwrite", "-s", "64K", "-d", "16"],
+    "READDIRPLUS": ["-o", "readdirplus", "-d", "4"],
+    "CREATE, REMOVE": ["-o", "create", "-d", "8"],
+}
+
+
+def knfsd():
+    if os.environ.get("WIDE"):
+        GUEST_WORK.update(GUEST_WIDE)
+    rounds = int(os.environ.get("ROUNDS") or 2)
+    return [row(rounds, rounds, 3.6, 2.6, work=work, server=server)
+            for work in GUEST_WORK for server in ("floor", "spliced", "Linux nfsd")]
