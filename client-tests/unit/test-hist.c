@@ -50,11 +50,7 @@ TEST(hist, one_in_a_thousand)
 	CU_ASSERT_EQUAL(hist_quantile(h, .5), 10);
 	CU_ASSERT_EQUAL(hist_quantile(h, .99), 10);
 	CU_ASSERT_EQUAL(hist_quantile(h, .999), 50);
-	for (unsigned i = 0; i < 2; i++)
-		hist_add(h, 10);
-	CU_ASSERT_EQUAL(hist_quantile(h, .999), 50);
-	for (unsigned i = 0; i < 1000; i++)
-		hist_add(h, 10);
+	hist_add(h, 10);
 	CU_ASSERT_EQUAL(hist_quantile(h, .999), 10);
 	CU_ASSERT_EQUAL(hist_quantile(h, 1), 50);
 	free(h);
