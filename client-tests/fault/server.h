@@ -75,6 +75,12 @@ struct cl *srv_client(struct srv *);
 
 /* An ext4 file system of so many MiB at BASE/path, on a loop device over a file of the base. */
 void srv_ext4(struct srv *, const char *path, unsigned mib);
+/*
+ * A fresh file system of a type at BASE/path: tmpfs, ext4, xfs, btrfs (400 MiB, on a loop device),
+ * overlay (of two directories of a tmpfs), fuse (slowfs over a directory of the base: once in a
+ * test).
+ */
+void srv_fresh(struct srv *, const char *type, const char *path);
 /* slowfs over BASE/source (a directory or an image) at BASE/path, obeying srv_tell. */
 void srv_slowfs(struct srv *, const char *source, const char *path);
 void srv_mount_image(struct srv *, const char *image, const char *path);
@@ -87,8 +93,9 @@ unsigned srv_waiting(struct srv *, const char *op);
 long srv_rss_kib(struct srv *); /* anonymous and file pages, as VmRSS */
 long srv_anon_kib(struct srv *);
 unsigned srv_fds(struct srv *);
-double srv_cpu(struct srv *); /* seconds it has run, user and system */
-bool srv_idle(struct srv *);  /* all its threads wait for something to do, not for a disk */
+double srv_cpu(struct srv *);			      /* seconds it has run, user and system */
+void srv_stat(struct srv *, char *json, size_t size); /* what splicectl stat --json says */
+bool srv_idle(struct srv *); /* all its threads wait for something to do, not for a disk */
 
 /* ---- waiting for a fact ---- */
 double now_s(void); /* CLOCK_MONOTONIC */

@@ -224,6 +224,64 @@ TEST(slow, results_nobody_waits_for_leave_nothing)
 	srv_free(s);
 }
 
+/* "name":N of a report. */
+static unsigned long
+number(const char *json, const char *name)
+{
+	char quoted[64];
+
+	snprintf(quoted, sizeof quoted, "\"%s\":", name);
+	const char *at = strstr(json, quoted);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(at);
+	return strtoul(at + strlen(quoted), NULL, 10);
+}
+
+/* READs that wait for a disk hold no pipes, however many they are: only those that workers are busy
+ * with do. All pipes together stay within their limit, and every reply is as long as was asked for,
+ * also when it touches a page more than a pipe has room for. */
+TEST(slow, reads_that_wait_hold_no_pipes)
+{
+	enum { CLIENTS = 30, READS = 3, WORKERS = 4 };
+	struct srv *s = slow_disk();
+	struct cl *cl[CLIENTS];
+	char json[16384];
+	READ3res r;
+
+	srv_start(s, (const char *[]){"-j1", "-w4", "-zalways", NULL}, "disk", NULL);
+	struct cl *c = srv_client(s);
+	nfs_fh3 cold = cl_handle(c, srv_path(s, "disk"), "cold0");
+	CU_ASSERT_EQUAL(cl_getattr(c, &cold, NULL), NFS3_OK);
+	for (int i = 0; i < CLIENTS; i++)
+		cl[i] = srv_client(s);
+	UNTIL(srv_fds(s) >= CLIENTS);
+	unsigned fds = srv_fds(s);
+	srv_tell(s, "hold read");
+	for (int i = 0; i < CLIENTS; i++)
+		for (uint32_t k = 0; k < READS; k++)
+			cl_call_read(cl[i], &cold, k * MIB + (uint32_t)i * 131, MIB);
+	for (int i = 0; i < CLIENTS; i++) /* overtakes the READs, so those were taken in */
+		CU_ASSERT_EQUAL(cl_getattr(cl[i], &cold, NULL), NFS3_OK);
+	UNTIL(srv_waiting(s, "read") > 0);
+	CU_ASSERT(srv_fds(s) <= fds + 2 * WORKERS + 2);
+	srv_tell(s, "release read");
+	for (int i = 0; i < CLIENTS; i++)
+		for (int k = 0; k < READS; k++) {
+			CU_ASSERT_TRUE_FATAL(cl_recv(cl[i]));
+			CU_ASSERT_EQUAL_FATAL(cl_read_results(cl[i], &r), NFS3_OK);
+			CU_ASSERT_EQUAL(r.READ3res_u.resok.count, MIB);
+			CU_ASSERT_TRUE(pattern_is(1, (cl_xid(cl[i]) - 1) * MIB + (uint32_t)i * 131,
+						  r.READ3res_u.resok.data.base,
+						  r.READ3res_u.resok.count));
+		}
+	srv_stat(s, json, sizeof json);
+	unsigned long pages = number(json, "pipe_pages"), most = number(json, "pipe_pages_limit");
+	CU_ASSERT(pages > 0 && pages <= most);
+	for (int i = 0; i < CLIENTS; i++)
+		cl_free(cl[i]);
+	cl_free(c);
+	srv_free(s);
+}
+
 /* A disk error under a READ is that READ's status, not the end of the connection, and is not
  * remembered. */
 TEST(slow, a_disk_error_is_a_status)

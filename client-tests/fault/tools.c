@@ -148,6 +148,76 @@ srv_slowfs(struct srv *s, const char *source, const char *path)
 	remember_mount(s, path);
 }
 
+static void
+mount_over(struct srv *s, const char *type, const char *path, const char *options)
+{
+	const char *const argv[] = {"mount",	       "-t", type, "-o", options, "none",
+				    srv_path(s, path), NULL};
+
+	srv_mkdir(s, path);
+	CU_ASSERT_EQUAL_FATAL(run_program(argv), 0);
+	remember_mount(s, path);
+}
+
+static void
+fresh_overlay(struct srv *s, const char *path)
+{
+	char below[64], options[512];
+
+	snprintf(below, sizeof below, "%s.layers", path);
+	mount_over(s, "tmpfs", below, "mode=755");
+	const char *at = srv_path(s, below);
+	snprintf(options, sizeof options, "lowerdir=%s/l,upperdir=%s/u,workdir=%s/w", at, at, at);
+	for (int i = 0; i < 3; i++) {
+		snprintf(below, sizeof below, "%s.layers/%c", path, "luw"[i]);
+		srv_mkdir(s, below);
+	}
+	mount_over(s, "overlay", path, options);
+}
+
+static void
+fresh_image(struct srv *s, const char *type, const char *path)
+{
+	char image[128], mkfs[32];
+
+	snprintf(image, sizeof image, "%s.image", path);
+	snprintf(mkfs, sizeof mkfs, "mkfs.%s", type);
+	const char *at = srv_path(s, image);
+	int fd = open(at, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	CU_ASSERT_FATAL(fd >= 0 && ftruncate(fd, 400 << 20) == 0);
+	close(fd);
+	CU_ASSERT_EQUAL_FATAL(run_program((const char *[]){mkfs, "-q", at, NULL}), 0);
+	srv_mount_image(s, image, path);
+}
+
+void
+srv_fresh(struct srv *s, const char *type, const char *path)
+{
+	char source[64];
+
+	if (strcmp(type, "tmpfs") == 0) {
+		mount_over(s, type, path, "mode=755");
+	} else if (strcmp(type, "overlay") == 0) {
+		fresh_overlay(s, path);
+	} else if (strcmp(type, "fuse") == 0) {
+		snprintf(source, sizeof source, "%s.source", path);
+		srv_mkdir(s, source);
+		srv_slowfs(s, source, path);
+	} else {
+		fresh_image(s, type, path);
+	}
+}
+
+void
+srv_stat(struct srv *s, char *json, size_t size)
+{
+	const char *const argv[] = {"splicectl", "-s",	   srv_path(s, s->statedir),
+				    "stat",	 "--json", NULL};
+
+	CU_ASSERT_EQUAL(run_and_read(argv, json, size), 0);
+}
+
 void
 srv_tell(struct srv *s, const char *command)
 {

@@ -26,6 +26,7 @@
 struct bed {
 	int srv, cli, file;
 	char *content; /* of the file */
+	struct pipe_stock stock;
 	struct pipes pipes;
 	struct sender out;
 	struct replies done, redo;
@@ -71,7 +72,8 @@ bed_make(struct bed *b, int sndbuf)
 	for (size_t i = 0; i < FILE_BYTES; i++)
 		b->content[i] = (char)(i * 2654435761u >> 13);
 	CU_ASSERT_FATAL(write(b->file, b->content, FILE_BYTES) == FILE_BYTES);
-	pipes_init(&b->pipes, 4);
+	pipe_stock_init(&b->stock, NULL);
+	pipes_init(&b->pipes, &b->stock, 4);
 	sender_init(&b->out);
 	replies_init(&b->done);
 	replies_init(&b->redo);
@@ -94,6 +96,8 @@ bed_free(struct bed *b)
 	sender_fini(&b->out, &b->pipes, &left);
 	pipes_fini(&b->pipes);
 	CU_ASSERT_EQUAL(b->pipes.nout, 0);
+	pipe_stock_fini(&b->stock);
+	CU_ASSERT_EQUAL(b->stock.slots, 0);
 	CU_ASSERT_EQUAL(budget_used(), 0);
 	close(b->srv);
 	close(b->cli);

@@ -39,14 +39,18 @@ collect(struct vfs_data *d, unsigned char *to)
 	int p[2];
 	off_t off = d->off;
 
-	if (d->mem) {
-		WANT(d->fd < 0 && d->pipe[0] < 0);
+	if (d->pipe[0] >= 0) {
+		uint32_t n = d->len - d->tail;
+
+		WANT(d->fd < 0 && (d->tail > 0) == (d->mem != NULL));
+		MUST(read(d->pipe[0], to, n) == (ssize_t)n);
+		WANT(read(d->pipe[0], to + n, 1) == -1 && errno == EAGAIN);
+		memcpy(to + n, d->mem ? d->mem : "", d->tail);
+		buf_give(d->mem, d->cap);
+	} else if (d->mem) {
+		WANT(d->fd < 0 && d->tail == 0);
 		memcpy(to, d->mem, d->len);
 		buf_give(d->mem, d->cap);
-	} else if (d->pipe[0] >= 0) {
-		WANT(d->fd < 0);
-		MUST(read(d->pipe[0], to, d->len) == (ssize_t)d->len);
-		WANT(read(d->pipe[0], to + d->len, 1) == -1 && errno == EAGAIN);
 	} else if (d->fd >= 0) {
 		MUST(pipe(p) == 0);
 		for (size_t n = 0; n < d->len;) {
@@ -84,7 +88,8 @@ tell(enum way way, uint64_t off, uint32_t count)
 		count);
 }
 
-/* The reply of one READ is what pread says; a pipe may hold a page less. */
+/* The reply of one READ is what pread says, as long, too, also when it touches a page more than a
+ * pipe has room for. */
 static void
 same_as_pread(struct obj *o, int fd, enum way way, uint64_t off, uint32_t count)
 {
@@ -102,8 +107,8 @@ same_as_pread(struct obj *o, int fd, enum way way, uint64_t off, uint32_t count)
 		tell(way, off, count);
 		return;
 	}
-	uint32_t least = (uint32_t)(way == WORKER && n > MIB - 4096 ? n - 4096 : n);
-	WANT(d.len <= n && d.len >= least);
+	WANT_EQ(d.len, n);
+	WANT_EQ(d.tail, way == WORKER && off % 4096 + n > MIB ? off % 4096 + n - MIB : 0);
 	WANT_EQ(d.eof, off + d.len >= size);
 	collect(&d, bytes);
 	if (n) {

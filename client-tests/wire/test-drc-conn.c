@@ -20,6 +20,7 @@ struct wires {
 	struct loop *loop[2];
 	int end[8]; /* ours of each connection; they live on the loops in turn */
 	unsigned n;
+	struct pipe_stock stock;
 	struct stat_block before;
 };
 
@@ -58,8 +59,9 @@ wires_new(unsigned n)
 
 	stat_sum(&w.before);
 	w.pool = pool_new(8);
+	pipe_stock_init(&w.stock, NULL);
 	for (unsigned i = 0; i < 2; i++)
-		w.loop[i] = loop_new(&w.b->engine, w.pool, i);
+		w.loop[i] = loop_new(&w.b->engine, w.pool, &w.stock, i);
 	while (n-- > 0)
 		wire_new(&w);
 	return w;
@@ -76,6 +78,7 @@ wires_free(struct wires *w, double seconds)
 	for (unsigned i = 0; i < w->n; i++)
 		if (w->end[i] >= 0)
 			close(w->end[i]);
+	pipe_stock_fini(&w->stock);
 	buf_trim();
 	end_test(w->b);
 }

@@ -13,17 +13,6 @@
 
 static char want[(1 << 20) + 64];
 
-enum { PIPE_PAGES = 256, PAGE = 4096 };
-
-/* May this READ be answered short? Only what touches more pages than a pipe has room for, and then
- * by no more than those. */
-static bool
-short_is_fair(struct bed *b, uint64_t off, uint32_t got, uint64_t all)
-{
-	return b->reply.kind == BODY_PIPE && off % PAGE + all > (uint64_t)PIPE_PAGES * PAGE &&
-	       off % PAGE + got == (uint64_t)PIPE_PAGES * PAGE;
-}
-
 /* READs in one mode and checks everything about the answer against a patterned file of the given
  * size. */
 static void
@@ -40,7 +29,7 @@ check_in(struct bed *b, enum bed_mode mode, const nfs_fh3 *fh, uint64_t size, ui
 	CU_ASSERT_EQUAL(ok->file_attributes.post_op_attr_u.attributes.size, size);
 	CU_ASSERT_EQUAL(ok->count, ok->data.len);
 	most = most < left ? most : (uint32_t)left;
-	CU_ASSERT(ok->count == most || short_is_fair(b, off, ok->count, most));
+	CU_ASSERT_EQUAL(ok->count, most);
 	CU_ASSERT_EQUAL(ok->eof, (uint64_t)ok->count >= left);
 	bed_fill_pattern(want, off, ok->count);
 	CU_ASSERT_EQUAL(memcmp(ok->data.base, want, ok->count), 0);

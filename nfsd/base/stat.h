@@ -28,6 +28,8 @@
 	X(COPY_SHORT, "copied_file_shrank")                                                        \
 	X(COPY_NOPIPE, "copied_no_pipe")                                                           \
 	X(COPY_STALLED, "copied_stalled_peer")                                                     \
+	X(PIPES_SMALLER, "pipes_smaller")                                                          \
+	X(PIPES_REFUSED, "pipes_refused")                                                          \
 	X(READ_COLD, "reads_not_resident")                                                         \
 	X(PROMISE_BROKEN, "connections_closed_mid_reply")                                          \
 	X(UDP_DROPPED, "datagrams_dropped")                                                        \

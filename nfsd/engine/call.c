@@ -189,6 +189,7 @@ drop_body(struct call *c)
 	buf_give(c->body_mem, c->body_cap);
 	c->body_mem = NULL;
 	c->body_cap = 0;
+	c->tail = 0;
 	if (c->body_obj)
 		obj_put(c->engine->vfs->files, c->body_obj);
 	c->body_obj = NULL;

@@ -119,8 +119,8 @@ struct call {
 	bool datagram; /* came over UDP */
 	/*
 	 * Worker: a drained pipe READ may fill, [0] = -1 none. It stays the runtime's. It was
-	 * filled if body.off == -1 and body.fd == pipe[0]; after any other outcome look (FIONREAD)
-	 * before it is used again.
+	 * filled (with body.len - tail bytes) if body.off == -1 and body.fd == pipe[0]; after any
+	 * other outcome look (FIONREAD) before it is used again.
 	 */
 	int pipe[2];
 	const char *rec; /* the complete record, without marks */
@@ -166,6 +166,7 @@ struct call {
 	void *body_mem; /* buf_take()n memory behind body, returned by call_reset; NULL: it lies in
 			   the arena */
 	size_t body_cap;
+	uint32_t tail;	      /* of a body in a full pipe, the last bytes, which lie in body_mem */
 	struct obj *body_obj; /* what body.fd belongs to, referenced */
 	size_t headlen;	      /* bytes of head: record mark, RPC header, encoded result */
 	unsigned pad;	      /* 0-3 zero bytes after the body */

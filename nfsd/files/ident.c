@@ -44,8 +44,8 @@ static const cap_value_t caps_files[] = {CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, 
 					 CAP_SETUID,	      CAP_SETGID};
 /* wanted until the exports have been made and the sockets are bound */
 static const cap_value_t caps_start[] = {CAP_SYS_ADMIN, CAP_NET_BIND_SERVICE};
-/* may be raised again by whoever sets limits at start, but never effective while files are touched
- */
+/* Never effective while files are touched, or callers would pass quota and reserved blocks: raised
+ * for a moment to make a pipe (ident_pipes), which no file has to do with. */
 static const cap_value_t caps_asleep[] = {CAP_SYS_RESOURCE};
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof(a)[0]))
@@ -83,8 +83,8 @@ narrow(bool starting, char *err, size_t errlen)
 	int error = 0;
 
 	if (!had || !caps || keep(caps, had, caps_files, COUNT(caps_files), true) != 0 ||
-	    (starting && (keep(caps, had, caps_start, COUNT(caps_start), true) != 0 ||
-			  keep(caps, had, caps_asleep, COUNT(caps_asleep), false) != 0)) ||
+	    keep(caps, had, caps_asleep, COUNT(caps_asleep), false) != 0 ||
+	    (starting && keep(caps, had, caps_start, COUNT(caps_start), true) != 0) ||
 	    cap_set_proc(caps) != 0)
 		error = fail(errno, err, errlen, "cannot narrow the capabilities",
 			     "a security module may forbid capset(2)");
@@ -103,6 +103,19 @@ have(cap_value_t cap)
 		cap_get_flag(caps, cap, CAP_EFFECTIVE, &on);
 	cap_free(caps);
 	return on == CAP_SET;
+}
+
+bool
+ident_pipes(bool on)
+{
+	cap_t caps = cap_get_proc();
+	bool yes = !away && caps &&
+		   cap_set_flag(caps, CAP_EFFECTIVE, COUNT(caps_asleep), caps_asleep,
+				on ? CAP_SET : CAP_CLEAR) == 0 &&
+		   cap_set_proc(caps) == 0;
+
+	cap_free(caps);
+	return yes;
 }
 
 /* ---- the switch ---- */

@@ -30,12 +30,19 @@ struct ident {
  */
 int ident_init(struct ident *, const char *statedir, char *err, size_t errlen);
 /*
- * Narrow further when exports have been made: CAP_SYS_ADMIN, CAP_SYS_RESOURCE and
- * CAP_NET_BIND_SERVICE go for good, and execve(2) gains nothing. Capabilities belong to a thread:
+ * Narrow further when exports have been made: CAP_SYS_ADMIN and CAP_NET_BIND_SERVICE go for good,
+ * and execve(2) gains nothing. Capabilities belong to a thread:
  * this one and those made afterwards. The thread that makes exports (runtime/reload.c) is started
  * before, because a later export needs its mount cloned, too.
  */
 int ident_narrow(struct ident *, char *err, size_t errlen);
+
+/*
+ * Wakes (or puts to sleep again) CAP_SYS_RESOURCE on this thread, around the making of a pipe and
+ * nothing else; outside the bracket. It lifts the limits on a user's pipes (pipe(7)). False, and
+ * nothing has changed: the server was not given it.
+ */
+bool ident_pipes(bool on);
 
 /*
  * Becomes the caller on this thread; 0, or EPERM for an unprivileged server when the caller is not

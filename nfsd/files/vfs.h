@@ -95,15 +95,16 @@ int vfs_readlink(const struct vfs_ctx *, struct obj *, char *buf, size_t size, s
 struct vfs_data {
 	uint32_t len; /* bytes that follow; <= count */
 	bool eof;     /* offset + len reaches the size */
-	/* exactly one of, none when len is 0: */
+	/* exactly one of, none when len is 0; but mem beside pipe holds the last bytes: */
 	void *mem; /* buf_take(cap) memory holding the bytes; the caller gives it back with
 		      buf_give(mem, cap) */
 	size_t cap;
 	int fd; /* -1, or: splice from here at off (descriptor belongs to obj; hold the reference
 		   until sent) */
 	off_t off;
-	int pipe[2]; /* [0] >= 0: a full pipe holding len bytes, filled by a worker; the caller owns
-			it */
+	int pipe[2];   /* [0] >= 0: a full pipe holding len - tail bytes, filled by a worker; the
+			  caller owns it */
+	uint32_t tail; /* bytes in mem that follow those in pipe */
 };
 /* copy: never splice (rebuild after a file shrank, option). pipe: a drained pipe of >= need bytes
  * to fill in a worker, or NULL. */

@@ -326,6 +326,34 @@ refused(int error)
 	return error == EINVAL || error == EOPNOTSUPP || error == EAGAIN;
 }
 
+/*
+ * A READ of as many bytes as a pipe has pages, but not at a page's start, touches one page more:
+ * its last bytes are copied and travel beside the pipe. Else the caller would have to ask again for
+ * them. Failing that, the reply is short.
+ */
+static void
+read_tail(struct reading *r)
+{
+	uint32_t rest = r->want - r->d->len;
+	char *mem = rest <= PAGE ? buf_take(rest) : NULL;
+	ssize_t n;
+
+	if (!mem)
+		return;
+	do
+		n = pread(r->rfd, mem, rest, (off_t)(r->off + r->d->len));
+	while (n < 0 && errno == EINTR);
+	if (n <= 0) {
+		r->ended = n == 0;
+		buf_give(mem, rest);
+		return;
+	}
+	r->d->mem = mem;
+	r->d->cap = rest;
+	r->d->tail = (uint32_t)n;
+	r->d->len += (uint32_t)n;
+}
+
 /* Fills the pipe; a short count is what there is. 0, or errno when nothing
  * moved. */
 static int
@@ -342,6 +370,8 @@ fill_pipe(struct reading *r, const int pipe[2])
 			return errno;
 		if (n <= 0) {
 			r->ended = n == 0;
+			if (n < 0 && errno == EAGAIN)
+				read_tail(r);
 			break;
 		}
 		r->d->len += (uint32_t)n;

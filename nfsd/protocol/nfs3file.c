@@ -149,12 +149,13 @@ nfs3_xdr_readlink_head(XDR *x, READLINK3res *r)
 static void
 take_data(struct call *c, const struct vfs_data *d)
 {
-	if (d->mem) {
-		c->body_mem = d->mem;
-		c->body_cap = d->cap;
-		c->body = (payload){.len = d->len, .fd = -1, .base = d->mem};
-	} else if (d->pipe[0] >= 0) {
+	c->body_mem = d->mem;
+	c->body_cap = d->cap;
+	c->tail = d->tail;
+	if (d->pipe[0] >= 0) {
 		c->body = (payload){.len = d->len, .fd = d->pipe[0], .off = -1};
+	} else if (d->mem) {
+		c->body = (payload){.len = d->len, .fd = -1, .base = d->mem};
 	} else if (d->fd >= 0 && d->len > 0) {
 		c->body = (payload){.len = d->len, .fd = d->fd, .off = d->off};
 		c->body_obj = obj_ref(c->obj[0]);

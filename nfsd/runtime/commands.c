@@ -27,9 +27,11 @@ gauges(struct server *s, struct admin_gauges *g)
 {
 	struct files_info fi;
 	struct store_info si = {0};
+	struct pipe_info pi;
 
 	files_info(s->files, &fi);
 	store_info(s->store, &si);
+	pipe_stock_info(&s->pipes, &pi);
 	*g = (struct admin_gauges){.uptime = ev_time() - s->started,
 				   .objects = fi.objs,
 				   .store_rows = si.rows + si.notes,
@@ -38,6 +40,7 @@ gauges(struct server *s, struct admin_gauges *g)
 				   .loops = s->nloops,
 				   .workers = s->conf->workers,
 				   .splice_from = s->vfs.splice_from,
+				   .pipes = pi,
 				   .kernel = &s->kernel};
 	for (unsigned i = 0; i < s->nloops; i++)
 		g->connections += __atomic_load_n(&s->loops[i]->nconns, __ATOMIC_RELAXED);

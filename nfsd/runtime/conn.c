@@ -149,7 +149,9 @@ conn_result(struct conn *c, struct task *t)
 
 	c->in_pool--;
 	c->expected -= t->expected;
-	c->copies -= t->call.pipe[0] >= 0 ? 0 : t->expected;
+	c->copies -= t->copying;
+	if (t->pipe)
+		pipes_adopt(&l->pipes);
 	if (!c->in_touched) { /* first: it keeps c alive until conn_touched */
 		c->in_touched = true;
 		c->touched_next = l->touched;

@@ -19,10 +19,6 @@ static void
 to_pool(struct conn *c, struct task *t)
 {
 	stat_inc(ST_POOL_CALLS);
-	/* only what reads file data has a use for a pipe */
-	t->pipe = t->call.bulk > 0 ? pipes_take(&c->loop->pipes) : NULL;
-	t->call.pipe[0] = t->pipe ? t->pipe->r : -1;
-	t->call.pipe[1] = t->pipe ? t->pipe->w : -1;
 	conn_submit(c, t);
 }
 
@@ -36,8 +32,10 @@ queue_reply(struct conn *c, struct task *t)
 	t->reply.body = call->body;
 	t->reply.pad = call->pad;
 	t->reply.full_pipe = NULL;
+	t->reply.tail = call->body_mem;
+	t->reply.taillen = call->tail;
 	if (t->pipe && call->body.len > 0 && !call->body.base && call->body.off == -1) {
-		t->pipe->bytes = call->body.len;
+		t->pipe->bytes = call->body.len - call->tail;
 		t->pipe->used = t->pipe->slots;
 		t->reply.full_pipe = t->pipe;
 		t->pipe = NULL;
@@ -59,7 +57,7 @@ conn_conclude(struct conn *c, struct task *t, enum call_verdict v)
 		to_pool(c, t);
 		return true;
 	case CALL_PARKED: /* its way back is that of a worker's call */
-		t->expected = 0;
+		t->expected = t->copying = 0;
 		c->in_pool++;
 		return true;
 	case CALL_DROP:

@@ -20,6 +20,33 @@
 
 /* ---- to workers and back ---- */
 
+static bool
+splices(const struct task *t)
+{
+	return t->call.bulk > 0 && !t->call.copy &&
+	       t->call.bulk >= t->call.engine->vfs->splice_from;
+}
+
+/*
+ * The pipe that a READ is to fill: taken by the worker that begins it, not by the loop that submits
+ * it, or calls that wait for a slow disk would hold all the pipes there are. One that is too small
+ * is of no use, a client would have to ask again for the rest.
+ */
+static void
+lend_pipe(struct task *t)
+{
+	if (!splices(t))
+		return;
+	size_t slots = (t->expected + PIPE_SLOT - 1) / PIPE_SLOT + 1; /* anywhere in a page */
+
+	t->pipe =
+	    pipe_stock_take(t->home->stock, (unsigned)(slots < PIPE_LARGE ? slots : PIPE_LARGE));
+	if (t->pipe) {
+		t->call.pipe[0] = t->pipe->r;
+		t->call.pipe[1] = t->pipe->w;
+	}
+}
+
 static void
 work(struct job *j)
 {
@@ -28,6 +55,7 @@ work(struct job *j)
 
 	t->call.may_sleep = true;
 	t->call.batch = NULL;
+	lend_pipe(t);
 	v = call_run(&t->call);
 	if (v == CALL_PARKED)
 		return; /* conn_wake() brings it home, or has already */
@@ -52,7 +80,8 @@ conn_submit(struct conn *c, struct task *t)
 	t->job.lane = c->lane;
 	t->expected = t->call.bulk < DATA_MAX ? t->call.bulk : DATA_MAX;
 	c->expected += t->expected;
-	c->copies += t->pipe ? 0 : t->expected;
+	t->copying = splices(t) ? 0 : t->expected;
+	c->copies += t->copying;
 	c->in_pool++;
 	pool_submit(c->loop->pool, &t->job);
 }

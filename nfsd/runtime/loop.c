@@ -13,7 +13,7 @@
 #include "stat.h"
 
 #define IDLE_TASKS 256
-#define IDLE_PIPES 24
+#define IDLE_PIPES 9	  /* a batch (BATCH_PIPES) and its heads */
 #define STALL_NS 1000000u /* an iteration longer than this is counted with its cause */
 
 const struct loop_limits loop_limits = {
@@ -403,7 +403,7 @@ loop_release(struct loop *l)
 }
 
 struct loop *
-loop_new(struct engine *engine, struct pool *pool, unsigned index)
+loop_new(struct engine *engine, struct pool *pool, struct pipe_stock *stock, unsigned index)
 {
 	struct loop *l = calloc(1, sizeof *l);
 	int e = ENOMEM;
@@ -411,9 +411,10 @@ loop_new(struct engine *engine, struct pool *pool, unsigned index)
 	if (!l)
 		return NULL;
 	pthread_mutex_init(&l->lock, NULL);
-	pipes_init(&l->pipes, IDLE_PIPES);
+	pipes_init(&l->pipes, stock, IDLE_PIPES);
 	l->engine = engine;
 	l->pool = pool;
+	l->stock = stock;
 	l->index = index;
 	l->next_lane = index * 97;
 	l->ready_last = &l->ready;

@@ -35,6 +35,7 @@ struct loop {
 	pthread_t thread;
 	struct engine *engine;
 	struct pool *pool;
+	struct pipe_stock *stock;
 	unsigned index;
 
 	/* only this loop's thread */
@@ -72,7 +73,7 @@ struct loop {
 };
 
 /* Makes the loop and starts its thread. NULL with errno. */
-struct loop *loop_new(struct engine *, struct pool *, unsigned index);
+struct loop *loop_new(struct engine *, struct pool *, struct pipe_stock *, unsigned index);
 /* Asks it to end: drain (finish what runs, flush, at most `seconds`) or at once. loop_join waits
  * and frees. */
 void loop_stop(struct loop *, double seconds);

@@ -51,6 +51,9 @@ text_head(FILE *out, const struct stat_block *b, const struct admin_gauges *g)
 		(double)b->count[ST_BYTES_IN] / MB, (double)b->count[ST_BYTES_OUT] / MB);
 	fprintf(out, "memory       %.1f MB of %.1f MB for records, replies and pipes\n",
 		(double)g->budget_used / MB, (double)g->budget_limit / MB);
+	fprintf(out, "pipes        %u large, %u small; %lu of %lu pages%s\n", g->pipes.large,
+		g->pipes.small, g->pipes.slots, g->pipes.limit,
+		g->pipes.privileged ? "" : " (fs.pipe-user-pages-soft)");
 	fprintf(out, "objects      %llu open, %llu rows in the store\n",
 		(unsigned long long)g->objects, (unsigned long long)g->store_rows);
 }
@@ -182,6 +185,10 @@ json_gauges(const struct admin_gauges *g)
 	add_count(o, "loops", g->loops);
 	add_count(o, "workers", g->workers);
 	add_count(o, "splice_from", g->splice_from);
+	add_count(o, "pipes_large", g->pipes.large);
+	add_count(o, "pipes_small", g->pipes.small);
+	add_count(o, "pipe_pages", g->pipes.slots);
+	add_count(o, "pipe_pages_limit", g->pipes.limit);
 	return o;
 }
 

@@ -4,6 +4,7 @@
 /* The server's counters for people and for programs: what `splicectl stat` and `splicectl stat
  * --json` say. */
 #include "kernel.h"
+#include "pipes.h"
 #include "stat.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,6 +16,7 @@ struct admin_gauges {
 	uint64_t connections, objects, store_rows;
 	uint64_t budget_used, budget_limit; /* bytes */
 	unsigned loops, workers;
+	struct pipe_info pipes;
 	uint32_t splice_from; /* as vfs.splice_from */
 	const struct kernel *kernel;
 };

@@ -167,7 +167,7 @@ open_runtime(struct server *s)
 		return 1;
 	}
 	for (; s->nloops < s->conf->loops; s->nloops++) {
-		s->loops[s->nloops] = loop_new(&s->engine, s->pool, s->nloops);
+		s->loops[s->nloops] = loop_new(&s->engine, s->pool, &s->pipes, s->nloops);
 		if (!s->loops[s->nloops]) {
 			log_error("cannot start loop %u of %u: %s", s->nloops + 1, s->conf->loops,
 				  strerror(errno));
@@ -229,6 +229,7 @@ server_start(struct server *s, const struct conf *conf)
 	memset(s, 0, sizeof *s);
 	s->conf = conf;
 	s->ev = ev_default_loop(0);
+	pipe_stock_init(&s->pipes, ident_pipes);
 	s->started = ev_time();
 	raise_limits();
 	budget_set_limit(budget_default());
@@ -267,5 +268,6 @@ server_stop(struct server *s, double seconds)
 	vdir_free_cache();
 	if (s->store)
 		store_close(s->store);
+	pipe_stock_fini(&s->pipes);
 	buf_trim();
 }

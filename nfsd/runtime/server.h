@@ -40,6 +40,7 @@ struct server {
 	struct reload *reload;
 	struct resolver *who;
 	struct pool *pool;
+	struct pipe_stock pipes;
 	struct loop *loops[CONF_LOOPS_MAX];
 	unsigned nloops;
 	struct listener *listener;

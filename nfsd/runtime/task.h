@@ -23,6 +23,7 @@ struct task {
 	struct conn *conn;
 	struct pipe *pipe;  /* lent to a worker for a READ */
 	size_t expected;    /* bytes the reply may hold, while with a worker */
+	size_t copying;	    /* ...of which these are not to come in a pipe */
 	struct rec_msg msg; /* the record, when it has a buffer of its own */
 	enum call_verdict verdict;
 	struct call call;

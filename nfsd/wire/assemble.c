@@ -226,6 +226,8 @@ put_reply(struct batch *b, struct reply *r)
 		chain(b, r->full_pipe);
 		b->cur = NULL;
 		b->bytes += r->full_pipe->bytes;
+		if (!put_bytes(b, r->tail, r->taillen))
+			return false;
 	} else if (!put_pend(b) || !put_span(b, r)) {
 		return false;
 	}

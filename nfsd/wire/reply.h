@@ -32,6 +32,8 @@ struct reply {
 	size_t headlen;
 	payload body;		/* base, or (fd, off), or len bytes waiting in full_pipe */
 	struct pipe *full_pipe; /* filled by a worker; taken over by the sender */
+	const char *tail;	/* the last bytes of the body, which full_pipe had no slot for */
+	size_t taillen;
 	unsigned pad;
 	enum redo_why why; /* valid in redo */
 };

@@ -51,10 +51,12 @@ account(struct send_ctx *x, const struct reply *r)
 {
 	if (r->body.len == 0)
 		return;
-	if (is_bytes(r))
+	if (is_bytes(r)) {
 		x->copied += r->body.len;
-	else
-		x->spliced += r->body.len;
+	} else {
+		x->copied += r->taillen;
+		x->spliced += r->body.len - r->taillen;
+	}
 }
 
 #endif
