@@ -10,6 +10,7 @@ struct side {
 	const struct export *ex; /* NULL: absent */
 	const struct rules *rules;
 	const char *why;
+	bool crossed; /* no rules of its own */
 };
 
 static int
@@ -27,10 +28,10 @@ sides(const struct export_table *t, size_t *n)
 	*n = t ? t->n + t->nabsent : 0;
 	v = calloc(*n + 1, sizeof *v);
 	for (size_t i = 0; v && t && i < t->n; i++)
-		v[i] = (struct side){t->v[i]->path, t->v[i], t->rules[i], NULL};
+		v[i] = (struct side){t->v[i]->path, t->v[i], t->rules[i], NULL, t->crossed[i]};
 	for (size_t i = 0; v && t && i < t->nabsent; i++)
-		v[t->n + i] =
-		    (struct side){t->absent[i].path, NULL, t->absent[i].rules, t->absent[i].why};
+		v[t->n + i] = (struct side){t->absent[i].path, NULL, t->absent[i].rules,
+					    t->absent[i].why, t->absent[i].crossed};
 	if (v)
 		qsort(v, *n, sizeof *v, side_order);
 	return v;
@@ -140,9 +141,9 @@ print_rules(const struct rules *a, const struct rules *b, FILE *out)
 static void
 print_added(const struct side *b, FILE *out)
 {
-	fprintf(out, "added %s%s%s\n", b->path, b->why ? ", not served: " : "",
-		b->why ? b->why : "");
-	for (size_t i = 0; i < b->rules->n; i++)
+	fprintf(out, "added %s%s%s%s\n", b->path, b->crossed ? " (mounted, by crossmnt)" : "",
+		b->why ? ", not served: " : "", b->why ? b->why : "");
+	for (size_t i = 0; !b->crossed && i < b->rules->n; i++)
 		print_client('+', &b->rules->v[i], out);
 }
 
@@ -157,7 +158,8 @@ print_changed(const struct side *a, const struct side *b, FILE *out)
 
 	if (!f)
 		return differ;
-	differ |= print_rules(a->rules, b->rules, f);
+	if (!b->crossed)
+		differ |= print_rules(a->rules, b->rules, f);
 	fclose(f);
 	if (differ)
 		fprintf(out, "changed %s%s%s\n%s", b->path,

@@ -188,6 +188,49 @@ print_export(const struct explain *x, const struct rules *r, FILE *out)
 		fputs("verdict   refused: no client of the export matches this address\n", out);
 }
 
+/* The innermost mount without a line on the way to the path, or NULL; *why: it is not served. */
+static const char *
+mount_on_the_way(const struct export_table *t, const char *path, const char **why)
+{
+	const char *found = NULL;
+	size_t longest = 0;
+
+	*why = NULL;
+	for (size_t i = 0; i < t->n + t->nabsent; i++) {
+		const struct absent *a = i < t->n ? NULL : &t->absent[i - t->n];
+		const char *p = a ? a->path : t->v[i]->path;
+		size_t n = strlen(p);
+
+		if (!(a ? a->crossed : t->crossed[i]) || n < longest || strncmp(path, p, n) != 0 ||
+		    (path[n] && path[n] != '/'))
+			continue;
+		found = p;
+		longest = n;
+		*why = a ? a->why : NULL;
+	}
+	return found;
+}
+
+static void
+print_mount(const struct explain *x, const struct rules *r, FILE *out)
+{
+	const struct export_client *rule = NULL;
+	const char *why, *path = mount_on_the_way(x->table, x->path, &why);
+
+	if (!path)
+		return;
+	find_rule(x, r, &rule);
+	if (why)
+		fprintf(out, "mount     %s: not entered: %s\n", path, why);
+	else if (rule && rule->opts.crossmnt)
+		fprintf(out, "mount     %s: entered, by crossmnt of the rule\n", path);
+	else
+		fprintf(out,
+			"mount     %s: not entered (the rule has no crossmnt): what lies beneath "
+			"it is shown\n",
+			path);
+}
+
 void
 explain(const struct explain *x, FILE *out)
 {
@@ -210,6 +253,8 @@ explain(const struct explain *x, FILE *out)
 			"beneath   %s: walked as the caller, who needs search permission on the "
 			"way\n",
 			rest);
+	if (ex && *rest)
+		print_mount(x, r, out);
 	if (ex)
 		print_export(x, r, out);
 	else

@@ -3,6 +3,7 @@
  * Lifetimes of exports and tables, and the table of a command line.
  */
 #include "export.h"
+#include "cross.h"
 #include "index.h"
 #include "root.h"
 #include "table.h"
@@ -53,10 +54,15 @@ export_table_put(struct export_table *t)
 		free(t->absent[i].why);
 		rules_put(t->absent[i].rules);
 	}
+	for (size_t i = 0; i < t->ncross; i++)
+		crossing_put(t->cross[i].c);
+	table_forget_pending(t);
 	index_free(t);
 	sources_put(t->sources);
 	free(t->v);
 	free(t->rules);
+	free(t->crossed);
+	free(t->cross);
 	free(t->absent);
 	free(t);
 }

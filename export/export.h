@@ -118,8 +118,9 @@ struct export
 	char *path;  /* canonical */
 	struct walk *walk; /* what serial walks remember */
 	struct fs fs;
-	nfs_fh3 root;		 /* sealed handle of the root */
-	bool rw;		 /* some client may write: its mount is not read-only */
+	nfs_fh3 root;	/* sealed handle of the root */
+	bool rw;	/* some client may write: its mount is not read-only */
+	uint64_t mount; /* opened because it is mounted in another: key of the mount (mounts.h) */
 	struct export_opts opts; /* under which it was made: fsid= and mountpoint matter */
 	unsigned refs;		 /* atomic */
 };
@@ -130,10 +131,13 @@ struct absent {
 	char *path;
 	char *why;
 	bool missing; /* there is no such path */
+	bool crossed; /* as in struct export_table */
 	struct rules *rules;
 };
 
 struct path_key; /* index.c */
+struct cross;	 /* cross.h */
+struct pending;	 /* table.c */
 
 #define EXPORTS_MAX                                                                                \
 	(1u << 18) /* so that places in a table fit a word: see struct peer in call.h              \
@@ -144,7 +148,13 @@ struct path_key; /* index.c */
 struct export_table {
 	struct export **v;    /* sorted by path */
 	struct rules **rules; /* of each */
+	bool *crossed;	      /* of each: it has no line, is reached through the export in which it
+				 is mounted only, and by crossmnt of its rules, which are that one's */
 	size_t n;
+	struct cross *cross; /* ways from one export into another: cross.h */
+	size_t ncross;
+	struct pending *pending; /* mounts that have not answered */
+	size_t npending;
 	struct absent *absent;
 	size_t nabsent;
 	struct sources *sources;

@@ -58,13 +58,13 @@ index_make(struct export_table *t, struct path_key *aliases, size_t naliases)
 			free(aliases[i].path);
 	for (size_t i = 0; good && i < t->n; i++) {
 		add_id(t, t->v[i]->id, i);
-		good = add_path(t, t->v[i]->path, i);
+		good = t->crossed[i] || add_path(t, t->v[i]->path, i);
 	}
 	for (size_t i = 0; good && i < t->n; i++)
 		if (t->v[i]->id_old)
 			add_id(t, t->v[i]->id_old, i);
 	for (size_t i = 0; good && i < t->nabsent; i++)
-		good = add_path(t, t->absent[i].path, t->n + i);
+		good = t->absent[i].crossed || add_path(t, t->absent[i].path, t->n + i);
 	if (good)
 		qsort(t->paths, t->npaths, sizeof *t->paths, key_order);
 	return good ? 0 : ENOMEM;

@@ -38,6 +38,7 @@ plan_free(struct plan *p)
 	for (size_t i = 0; i < p->n; i++) {
 		free(p->v[i].path);
 		free(p->v[i].absent);
+		free(p->v[i].type);
 		rules_put(p->v[i].rules);
 	}
 	for (size_t i = 0; i < p->naliases; i++)
@@ -290,13 +291,6 @@ join_opts(const struct making *m, struct plan_export *x, const struct entry *e)
 {
 	const struct export_opts *o = &e->client.opts;
 
-	if ((o->crossmnt || o->nohide) && !x->warned) {
-		complain(m, DIAG_WARN, e, e->client.at,
-			 "%s: has no effect: clients see the directory beneath a mount, not the "
-			 "mount; export that directory too, and mount it",
-			 o->crossmnt ? "crossmnt" : "nohide");
-		x->warned = true;
-	}
 	x->rw |= o->rw;
 	x->opts.mountpoint |= o->mountpoint;
 	if (!o->fsid_kind)
@@ -381,6 +375,7 @@ add_export(const struct making *m, const struct item *v, size_t n)
 		x->rules->v = calloc(n, sizeof *x->rules->v);
 	if (!x->path || !x->rules || !x->rules->v)
 		return false;
+	x->above = SIZE_MAX;
 	x->rules->refs = 1;
 	x->rules->at = v->e->at;
 	export_opts_default(&x->opts);
@@ -437,7 +432,7 @@ plan_make(struct plan *p, const struct entries *e, bool unprivileged, struct dia
 	for (size_t i = 0; good && i < e->n; i++)
 		good = i ? item_like(&items[i], &items[i - 1], &e->v[i], i)
 			 : item_fill(&items[i], &e->v[i], i);
-	good = good && gather(&m, items, e->n);
+	good = good && gather(&m, items, e->n) && plan_cross(p);
 	for (size_t i = 0; items && i < e->n; i++) {
 		free(items[i].real);
 		free(items[i].why);

@@ -17,7 +17,14 @@ struct plan_export {
 	struct rules *rules;
 	struct export_opts opts; /* fsid= and mountpoint, whichever entry gave them */
 	bool rw;
-	bool warned; /* that crossmnt is not served */
+	/* where another file system is mounted in an export: crossplan.c */
+	bool crossed;	/* it has no line of its own, but the rules of the export above */
+	bool local;	/* what is mounted answers without asking anybody */
+	size_t above;	/* place in v of the export in which it is mounted; SIZE_MAX: it is not, or
+			   nobody is led in from there */
+	int mnt_id;	/* crossed: of the mount */
+	uint64_t mount; /* key of the mount (mounts.h), where above is one */
+	char *type;	/* crossed: "ext4" */
 };
 struct plan_alias {
 	char *path; /* as written, where that is another */
@@ -36,6 +43,12 @@ struct plan {
  * path of a file that is not there is no error: it may come. unprivileged: see export_env. */
 bool plan_make(struct plan *, const struct entries *, bool unprivileged, struct diag *);
 void plan_free(struct plan *);
+/*
+ * Adds what is mounted below exports with crossmnt, at any depth, and finds what has a line of its
+ * own but is mounted in another export that leads into it. Reads the list of mounts, and asks no
+ * file system. Part of plan_make(), which has put v in order. False without memory.
+ */
+bool plan_cross(struct plan *);
 /* As exports(5), a client a line, everything spelled out. */
 void plan_print(const struct plan *, FILE *);
 /* "FILE:LINE:COL", or "command line". */

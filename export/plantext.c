@@ -91,6 +91,13 @@ plan_print(const struct plan *p, FILE *out)
 	for (size_t i = 0; i < p->n; i++) {
 		const struct plan_export *x = &p->v[i];
 
+		if (x->crossed) {
+			fputs("# ", out);
+			print_word(x->path, out);
+			fprintf(out, "  %s, mounted in %s and shown by its crossmnt\n", x->type,
+				p->v[x->above].path);
+			continue;
+		}
 		for (size_t j = 0; j < x->rules->n; j++) {
 			const struct export_client *c = &x->rules->v[j];
 

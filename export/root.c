@@ -149,7 +149,10 @@ static void
 confine(const struct export_env *env, const char *path, const struct site *s, bool rw,
 	struct fs *fs)
 {
-	struct mount_attr attr = {.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV};
+	/* private: what is mounted later in the mount that was cloned must not appear in the clone
+	 */
+	struct mount_attr attr = {.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+				  .propagation = MS_PRIVATE};
 	int fd;
 
 	if (!env->kernel->mount_clone || env->unprivileged)

@@ -5,11 +5,11 @@
  * Handles of one export must never be taken for handles of another: that is checked here, over all.
  */
 #include "table.h"
+#include "cross.h"
 #include "index.h"
 #include "log.h"
 #include "root.h"
 #include "store.h"
-#include "walk.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,9 +17,16 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
+#define PATIENCE_MS 1000 /* for all mounts that do not answer, once in a table's making */
+
 static const struct spot nowhere;
+
+struct site { /* of what the plan names, in the table; SIZE_MAX: it is not there */
+	size_t place, absent;
+};
 
 struct making {
 	const struct export_env *env;
@@ -27,7 +34,27 @@ struct making {
 	const struct export_table *old;
 	struct export_table *t;
 	struct diag *d;
+	struct site *at; /* of each in the plan */
+	int patience;	 /* what is left of it, milliseconds */
 };
+
+/* A mount that has not answered, and whoever waits for it. */
+struct pending {
+	char *path;
+	uint64_t mount;
+	const struct export *from;
+	struct opening *o;
+};
+
+void
+table_forget_pending(struct export_table *t)
+{
+	for (size_t i = 0; i < t->npending; i++) {
+		opening_put(t->pending[i].o);
+		free(t->pending[i].path);
+	}
+	free(t->pending);
+}
 
 /* Is path below dir, or dir itself? */
 static bool
@@ -38,6 +65,14 @@ is_below(const char *path, const char *dir)
 	if (strcmp(dir, "/") == 0)
 		return true;
 	return strncmp(path, dir, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+static bool
+in_state(const struct making *m, const char *path)
+{
+	const char *state = m->env->store ? store_dir(m->env->store) : NULL;
+
+	return state && is_below(path, state);
 }
 
 /* The state directory holds the secret key. */
@@ -102,29 +137,11 @@ former(const struct making *m, const struct plan_export *x)
 	return export_ref(ex);
 }
 
-static struct export *
-open_new(const struct making *m, const struct plan_export *x, char *err, size_t errlen)
-{
-	struct export *ex = calloc(1, sizeof *ex);
-
-	snprintf(err, errlen, "%s: no memory", x->path);
-	if (!ex)
-		return NULL;
-	ex->fs.root = ex->fs.handles = -1;
-	ex->refs = 1;
-	ex->opts = x->opts;
-	ex->rw = x->rw;
-	ex->path = strdup(x->path);
-	ex->walk = walk_new();
-	if (ex->path && ex->walk && root_open(m->env, ex, &x->opts, x->rw, err, errlen) == 0)
-		return ex;
-	export_put(ex);
-	return NULL;
-}
-
 static bool
-add_absent(struct export_table *t, const struct plan_export *x, const char *why)
+add_absent(const struct making *m, size_t i, const char *why)
 {
+	const struct plan_export *x = &m->plan->v[i];
+	struct export_table *t = m->t;
 	struct absent *a = &t->absent[t->nabsent];
 
 	a->path = strdup(x->path);
@@ -135,38 +152,219 @@ add_absent(struct export_table *t, const struct plan_export *x, const char *why)
 		return false;
 	}
 	a->missing = x->missing;
+	a->crossed = x->crossed;
 	a->rules = rules_ref(x->rules);
-	t->nabsent++;
+	m->at[i].absent = t->nabsent++;
 	return true;
 }
 
-/* *at: its place in the table, or SIZE_MAX. */
+/* Takes the export over. */
+static void
+add_export(const struct making *m, size_t i, struct export *ex)
+{
+	const struct plan_export *x = &m->plan->v[i];
+	struct export_table *t = m->t;
+
+	m->at[i].place = t->n;
+	t->v[t->n] = ex;
+	t->crossed[t->n] = x->crossed;
+	t->rules[t->n++] = rules_ref(x->rules);
+}
+
+/* ---- what is mounted in another export ---- */
+
+static struct export *
+export_around(const struct making *m, const struct plan_export *x)
+{
+	size_t at = x->above == SIZE_MAX ? SIZE_MAX : m->at[x->above].place;
+
+	return at == SIZE_MAX ? NULL : m->t->v[at];
+}
+
+/* No file system is asked: the mount is the same one. */
+static struct export *
+former_mounted(const struct making *m, const struct plan_export *x)
+{
+	struct export **at = NULL;
+
+	if (m->old)
+		at = bsearch(x->path, m->old->v, m->old->n, sizeof *m->old->v, by_path);
+	return at && (*at)->mount == x->mount && (*at)->rw == x->rw ? export_ref(*at) : NULL;
+}
+
+static struct crossing *
+former_crossing(const struct making *m, const struct plan_export *x, const struct export *from)
+{
+	for (size_t i = 0; m->old && i < m->old->ncross; i++) {
+		struct crossing *c = m->old->cross[i].c;
+
+		if (c->mount == x->mount && c->from == from && strcmp(c->path, x->path) == 0)
+			return crossing_ref(c);
+	}
+	return NULL;
+}
+
+static struct opening *
+former_opening(const struct making *m, const struct plan_export *x, const struct export *from)
+{
+	for (size_t i = 0; m->old && i < m->old->npending; i++) {
+		const struct pending *p = &m->old->pending[i];
+
+		if (p->mount == x->mount && p->from == from && strcmp(p->path, x->path) == 0)
+			return opening_ref(p->o);
+	}
+	return NULL;
+}
+
 static bool
-add(const struct making *m, const struct plan_export *x, size_t *at)
+add_pending(const struct making *m, const struct plan_export *x, const struct export *from,
+	    struct opening *o)
 {
 	struct export_table *t = m->t;
+	struct pending *v = reallocarray(t->pending, t->npending + 1, sizeof *v);
+	char *path = strdup(x->path);
+
+	if (v)
+		t->pending = v;
+	if (!v || !path) {
+		free(path);
+		opening_put(o);
+		return false;
+	}
+	v[t->npending++] = (struct pending){path, x->mount, from, o};
+	return true;
+}
+
+static uint64_t
+now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Opens the way to a mount, and the mount itself where that has no line, or goes on with it. What
+ * came of it is in *o. */
+static bool
+open_mounted(struct making *m, const struct plan_export *x, struct export *from, struct opened *o)
+{
+	struct opening *op = former_opening(m, x, from);
+	uint64_t began = now_ms();
+	bool again = op, done;
+
+	*o = (struct opened){.code = ENOMEM, .err = "no memory"};
+	if (!op)
+		op = opening_start(m->env, x, from, x->local && from->fs.local);
+	if (!op)
+		return true;
+	done = opening_wait(op, again ? 0 : m->patience, o);
+	if (done && again && o->code == EAGAIN) { /* a table that was not to be had it */
+		opening_put(op);
+		op = opening_start(m->env, x, from, x->local && from->fs.local);
+		done = op && opening_wait(op, m->patience, o);
+	}
+	if (!op)
+		return true;
+	m->patience -= (int)(now_ms() - began);
+	if (m->patience < 0)
+		m->patience = 0;
+	if (done) {
+		opening_put(op);
+		return true;
+	}
+	*o = (struct opened){.code = ETIMEDOUT, .err = "its file system does not answer"};
+	return add_pending(m, x, from, op);
+}
+
+static void
+add_cross(const struct making *m, struct crossing *c, size_t place)
+{
+	if (c)
+		m->t->cross[m->t->ncross++] = (struct cross){c, place};
+}
+
+/* What has no line: export and way. A file that is mounted on a file is nothing to be said. */
+static bool
+add_crossed(struct making *m, size_t i)
+{
+	const struct plan_export *x = &m->plan->v[i];
+	struct export *from = export_around(m, x), *ex;
+	struct crossing *c;
+	struct opened o = {0};
+	bool good = true;
+
+	if (!from)
+		return true;
+	ex = former_mounted(m, x);
+	c = former_crossing(m, x, from);
+	if (!ex || !c) {
+		good = open_mounted(m, x, from, &o);
+		export_put(ex);
+		crossing_put(c);
+		ex = o.ex;
+		c = o.c;
+	}
+	if (ex && c) {
+		add_cross(m, c, m->t->n);
+		add_export(m, i, ex);
+		return good;
+	}
+	export_put(ex);
+	crossing_put(c);
+	return good && (o.code == ENOTDIR || add_absent(m, i, o.err));
+}
+
+/* What has a line: the way only. */
+static bool
+add_way(struct making *m, size_t i)
+{
+	const struct plan_export *x = &m->plan->v[i];
+	struct export *from = export_around(m, x);
+	struct crossing *c;
+	struct opened o = {0};
+	bool good = true;
+
+	if (!from)
+		return true;
+	c = former_crossing(m, x, from);
+	if (!c)
+		good = open_mounted(m, x, from, &o);
+	add_cross(m, c ? c : o.c, m->at[i].place);
+	return good;
+}
+
+/* ---- each in the plan ---- */
+
+static bool
+add(struct making *m, size_t i)
+{
+	const struct plan_export *x = &m->plan->v[i];
 	char err[PATH_MAX + 512];
 	struct export *ex;
+	int code;
 
-	*at = SIZE_MAX;
+	m->at[i] = (struct site){SIZE_MAX, SIZE_MAX};
 	if (x->absent)
-		return add_absent(t, x, x->absent);
+		return add_absent(m, i, x->absent);
+	if (x->crossed && in_state(m, x->path))
+		return add_absent(m, i, "it holds the secret key of this server");
+	if (x->crossed)
+		return add_crossed(m, i);
 	check_state(m, x);
 	ex = former(m, x);
 	if (!ex)
-		ex = open_new(m, x, err, sizeof err);
+		ex = export_open(m->env, x->path, &x->opts, x->rw, 0, &code, err, sizeof err);
 	if (!ex) {
 		struct origin p = x->rules->at;
 		const char *file = p.src ? m->plan->sources->v[p.src] : NULL;
 
 		diag_add(m->d, p.src ? DIAG_WARN : DIAG_ERROR, file, (struct spot){p.line, p.col},
 			 "%s", err); /* which begins with the path */
-		return add_absent(t, x, err);
+		return add_absent(m, i, err);
 	}
-	*at = t->n;
-	t->v[t->n] = ex;
-	t->rules[t->n++] = rules_ref(x->rules);
-	return true;
+	add_export(m, i, ex);
+	return add_way(m, i);
 }
 
 /* ---- what can be wrong between two exports ---- */
@@ -259,27 +457,42 @@ check_all(const struct making *m)
 
 /* ---- the whole ---- */
 
-/* Those that are there now, at their places in the table. */
+/* More paths of those with a line. */
 static bool
-add_indexes(struct export_table *t, const struct plan *p, const size_t *at)
+add_indexes(const struct making *m)
 {
+	const struct plan *p = m->plan;
 	struct path_key *keys = calloc(p->naliases + 1, sizeof *keys);
-	size_t n = 0, nabsent = t->n;
+	size_t n = 0;
 	bool good = keys != NULL;
 
-	for (size_t i = 0, j = 0; good && i < p->naliases; i++) {
+	for (size_t i = 0; good && i < p->naliases; i++) {
 		const struct plan_alias *a = &p->aliases[i];
+		const struct site *s = &m->at[a->at];
 
-		for (; j < a->at; j++)
-			nabsent += at[j] == SIZE_MAX;
 		keys[n].path = strdup(a->path);
-		keys[n].at = at[a->at] == SIZE_MAX ? nabsent : at[a->at];
+		keys[n].at = s->place == SIZE_MAX ? m->t->n + s->absent : s->place;
 		good = keys[n].path;
 		n += good;
 	}
-	if (keys && index_make(t, keys, n))
+	if (keys && index_make(m->t, keys, n))
 		good = false;
 	free(keys);
+	return good;
+}
+
+/* What is served twice because it is mounted twice; then all places are final. */
+static bool
+settle(const struct making *m)
+{
+	size_t *place = calloc(m->t->n + 1, sizeof *place);
+	bool good = place && table_drop_twins(m->t, place);
+
+	for (size_t i = 0; good && i < m->plan->n; i++)
+		if (m->at[i].place != SIZE_MAX)
+			m->at[i].place = place[m->at[i].place];
+	free(place);
+	cross_sort(m->t);
 	return good;
 }
 
@@ -294,8 +507,10 @@ table_new(const struct plan *p)
 	t->v = calloc(p->n + 1, sizeof *t->v);
 	t->rules = calloc(p->n + 1, sizeof *t->rules);
 	t->absent = calloc(p->n + 1, sizeof *t->absent);
+	t->crossed = calloc(p->n + 1, sizeof *t->crossed);
+	t->cross = calloc(p->n + 1, sizeof *t->cross);
 	t->sources = p->sources ? sources_ref(p->sources) : NULL;
-	if (t->v && t->rules && t->absent)
+	if (t->v && t->rules && t->absent && t->crossed && t->cross)
 		return t;
 	export_table_put(t);
 	return NULL;
@@ -305,14 +520,14 @@ struct export_table *
 table_make(const struct export_env *env, const struct plan *p, const struct export_table *old,
 	   struct diag *d)
 {
-	struct making m = {env, p, old, table_new(p), d};
-	size_t *at = calloc(p->n + 1, sizeof *at);
+	struct site *at = calloc(p->n + 1, sizeof *at);
+	struct making m = {env, p, old, table_new(p), d, at, PATIENCE_MS};
 	unsigned errors = d->errors;
 	bool good = m.t && at;
 
 	for (size_t i = 0; good && i < p->n; i++)
-		good = add(&m, &p->v[i], &at[i]);
-	good = good && check_all(&m) && add_indexes(m.t, p, at);
+		good = add(&m, i);
+	good = good && settle(&m) && check_all(&m) && add_indexes(&m);
 	free(at);
 	if (!good)
 		diag_add(d, DIAG_ERROR, NULL, nowhere, "no memory for the exports");

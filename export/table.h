@@ -17,4 +17,14 @@ struct export_table *table_make(const struct export_env *, const struct plan *,
 void table_gone(const struct export_table *old, const struct export_table *,
 		void (*fn)(void *, const struct export *), void *arg);
 
+/*
+ * One directory is one export. What was opened because it is mounted somewhere, but is served
+ * already, goes: the way there leads to the other export. What cannot be told from another file
+ * system goes, too, and is absent. place[i]: where the i-th of v has come to stand. False without
+ * memory.
+ */
+bool table_drop_twins(struct export_table *, size_t *place);
+/* For export_table_put(). */
+void table_forget_pending(struct export_table *);
+
 #endif

@@ -83,6 +83,11 @@ int vfs_access(const struct vfs_ctx *, struct obj *, const struct stat *, int as
 int vfs_lookup(const struct vfs_ctx *, struct obj *dir, const char *name, size_t namelen,
 	       struct obj **child, struct stat *st);
 
+/* The same across a mount: from a directory, which the caller may search, to the root of another
+ * export, or (dirfd >= 0) to that directory of it. May sleep unless it is cached. */
+int vfs_enter(const struct vfs_ctx *, struct obj *dir, struct export *to, int dirfd,
+	      struct obj **child, struct stat *st);
+
 /* READLINK into buf; *len bytes, not terminated. EINVAL when it is no symbolic link. */
 int vfs_readlink(const struct vfs_ctx *, struct obj *, char *buf, size_t size, size_t *len);
 

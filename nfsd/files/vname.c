@@ -11,8 +11,9 @@
  * times with every change. The directory's attributes are taken first, the name is looked up after,
  * so that a change in between at worst spoils an entry that will never be found.
  *
- * A mount point inside an export answers EACCES: what is mounted there is not exported, and what
- * lies under it cannot be reached by name where exports are not mount clones.
+ * Where something is mounted inside an export, the directory beneath it is found if the export is
+ * a mount clone; else that cannot be reached by name, and the answer is EACCES. What is mounted is
+ * entered by vfs_enter() only, and whether to do that is not decided here.
  */
 #include "names.h"
 #include "vfsint.h"
@@ -103,10 +104,10 @@ vfs_open_name(const struct vfs_ctx *ctx, const struct obj *dir, const char *name
 
 /* Takes the descriptor over and finds its object; st becomes known in the batch. */
 static int
-adopt(const struct vfs_ctx *ctx, struct obj *dir, int fd, const struct stat *st,
+adopt(const struct vfs_ctx *ctx, struct export *ex, int fd, const struct stat *st,
       const struct handle *id, struct obj **child)
 {
-	int error = obj_adopt(ctx->vfs->files, dir->ex, fd, st, id, child);
+	int error = obj_adopt(ctx->vfs->files, ex, fd, st, id, child);
 	struct vfs_seen *s = error ? NULL : vfs_seen(ctx, *child);
 
 	if (s && !s->have_st) {
@@ -139,7 +140,7 @@ look_up(const struct vfs_ctx *ctx, struct obj *dir, const char *name, size_t len
 		close(fd);
 		return error == EAGAIN && !ctx->may_sleep ? ESLEEP : error;
 	}
-	return adopt(ctx, dir, fd, st, &id, child);
+	return adopt(ctx, dir->ex, fd, st, &id, child);
 }
 
 /* The object of a remembered handle. ESTALE: the memory was no good. */
@@ -194,7 +195,56 @@ look_up_parent(const struct vfs_ctx *ctx, struct obj *dir, struct obj **child, s
 	if (!ctx->may_sleep)
 		return ESLEEP;
 	int error = vfs_open_parent(ctx, dir, &fd, st, &id);
-	return error ? error : adopt(ctx, dir, fd, st, &id, child);
+	return error ? error : adopt(ctx, dir->ex, fd, st, &id, child);
+}
+
+/* A directory that is held open. */
+static int
+enter_dir(const struct vfs_ctx *ctx, struct export *to, int dirfd, struct obj **child,
+	  struct stat *st)
+{
+	struct handle id;
+	int fd, error;
+
+	if (!ctx->may_sleep)
+		return ESLEEP;
+	fd = openat(dirfd, ".", OPEN_FLAGS | O_DIRECTORY);
+	if (fd < 0)
+		return errno;
+	error = fstat(fd, st) == 0
+		    ? resolve_name(ctx->vfs->resolve, to, fd, st, NULL, 0, NULL, 0, true, &id)
+		    : errno;
+	if (!error)
+		return adopt(ctx, to, fd, st, &id, child);
+	close(fd);
+	return error;
+}
+
+int
+vfs_enter(const struct vfs_ctx *ctx, struct obj *dir, struct export *to, int dirfd,
+	  struct obj **child, struct stat *st)
+{
+	struct handle id;
+	struct stat dst;
+	int error = vfs_getattr(ctx, dir, &dst);
+
+	if (!error)
+		error = vfs_need(ctx, dir, &dst, X_OK);
+	if (error)
+		return error;
+	if (dirfd >= 0)
+		return enter_dir(ctx, to, dirfd, child, st);
+	if (handle_parse(ctx->vfs->resolve->key, &to->root, &id) != 0)
+		return ESTALE;
+	error = vfs_object(ctx, to, &to->root, &id, child);
+	if (error)
+		return error;
+	error = vfs_getattr(ctx, *child, st);
+	if (error) {
+		obj_put(ctx->vfs->files, *child);
+		*child = NULL;
+	}
+	return error;
 }
 
 int

@@ -102,7 +102,7 @@ mount3_export(struct call *c, exports *out)
 		const struct rules *r = c->table->rules[i];
 		const struct export_client *rule;
 
-		if (rules_match(r, c->table->who, peer, &rule) == 0)
+		if (!c->table->crossed[i] && rules_match(r, c->table->who, peer, &rule) == 0)
 			o.used += wire_export(o.buf + o.used, LIST_MAX - LIST_END - o.used,
 					      text(ex->path), groups, groups_of(r, groups));
 	}

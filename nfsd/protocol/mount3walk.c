@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "lookup.h"
 #include "mount3proc.h"
 #include "permit.h"
 
@@ -76,15 +77,29 @@ not_exported(const struct call *c, const char *path)
 	return EACCES;
 }
 
+/* A walk goes on under the rules under which it began; the export of a mount on the way, which has
+ * no line of its own, has the same. */
+static bool
+same_rules(const struct call *c, const struct export *ex)
+{
+	size_t from = export_index(c->table, c->obj[0]->ex), to = export_index(c->table, ex);
+
+	return from == to || (from < c->table->n && to < c->table->n &&
+			      c->table->rules[from] == c->table->rules[to]);
+}
+
 /* One step down; the former directory's reference goes. */
 static int
 step(struct call *c, const char *name, size_t len)
 {
-	struct vfs_ctx ctx = call_ctx(c);
 	struct obj *child = NULL;
 	struct stat st;
-	int e = vfs_lookup(&ctx, c->obj[0], name, len, &child, &st);
+	int e = lookup(c, name, len, &child, &st);
 
+	if (e == 0 && !same_rules(c, child->ex)) {
+		obj_put(c->engine->vfs->files, child);
+		e = EACCES;
+	}
 	if (e != 0)
 		return e;
 	obj_put(c->engine->vfs->files, c->obj[0]);

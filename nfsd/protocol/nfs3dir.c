@@ -15,6 +15,7 @@
 
 #include "buf.h"
 #include "entry.h"
+#include "lookup.h"
 #include "nfs3proc.h"
 #include "vdir.h"
 
@@ -28,7 +29,9 @@ enum {
 };
 
 struct listing {
-	const struct call *c;
+	struct call *c;
+	bool mounts;	/* something may be mounted in the directory, or it in another */
+	struct stat st; /* then: of the directory */
 	char *buf;
 	size_t room, used; /* room leaves place for the end of the list */
 	bool plus;
@@ -43,17 +46,49 @@ put_plain(const struct listing *l, const struct vdir_entry *e)
 			   (u_int)e->namelen, e->cookie);
 }
 
+/*
+ * What is shown of a name that leads over a mount: the number of what is beneath, which is what
+ * readdir(3) says of a mount point, with attributes and handle of what is mounted. Of a file system
+ * that might not answer, and of a ".." that leads out, the name alone.
+ */
+static bool
+across(const struct listing *l, const struct vdir_entry *e, struct vdir_entry *out,
+       struct export **ex)
+{
+	struct call *c = l->c;
+
+	*out = *e;
+	out->have_st = false;
+	if (e->namelen <= 2 && strncmp(e->name, "..", e->namelen) == 0) {
+		*ex = NULL;
+		return e->namelen == 2 && lookup_leads_out(c);
+	}
+	*ex = lookup_entry(c, &l->st, e->name, e->namelen);
+	if (!*ex)
+		return false;
+	out->have_st = (*ex)->fs.local && fstat((*ex)->fs.root, &out->st) == 0 &&
+		       handle_parse(c->engine->key, &(*ex)->root, &out->id) == 0;
+	return true;
+}
+
 /* An object that could not be examined is listed by name alone; the client will LOOKUP. */
 static size_t
 put_plus(const struct listing *l, const struct vdir_entry *e)
 {
-	const struct call *c = l->c;
-	bool have_fh = e->have_st && e->id.ilen > 0;
+	struct call *c = l->c;
+	struct export *ex = c->obj[0]->ex, *other;
+	struct vdir_entry mounted;
 	fattr3 attr;
 	nfs_fh3 fh;
+	bool have_fh;
 
+	if (l->mounts && across(l, e, &mounted, &other)) {
+		e = &mounted;
+		ex = other ? other : ex;
+	}
+	have_fh = e->have_st && e->id.ilen > 0;
 	if (e->have_st)
-		nfs3_fattr(c->obj[0]->ex, have_fh ? &e->id : &c->obj[0]->id, &e->st, &attr);
+		nfs3_fattr(ex, have_fh ? &e->id : &c->obj[0]->id, &e->st, &attr);
 	if (have_fh)
 		handle_seal(c->engine->key, &e->id, &fh);
 	return wire_entryplus3(l->buf + l->used, l->room - l->used, nfs3_fileid(e->fileid), e->name,
@@ -134,6 +169,17 @@ nfs3_readdir(struct call *c, const READDIR3args *a, READDIR3res *r)
 	return list(c, &l, a->cookie, a->count);
 }
 
+/* Does the table know of a mount point in this directory, or is it the root of a mount? */
+static bool
+may_cross(struct call *c, struct stat *st)
+{
+	struct vfs_ctx ctx = call_ctx(c);
+	const struct obj *o = c->obj[0];
+
+	return (cross_any(c->table, o->ex, o->ino) || lookup_leads_out(c)) &&
+	       vfs_getattr(&ctx, c->obj[0], st) == 0;
+}
+
 int
 nfs3_readdirplus(struct call *c, const READDIRPLUS3args *a, READDIRPLUS3res *r)
 {
@@ -142,6 +188,7 @@ nfs3_readdirplus(struct call *c, const READDIRPLUS3args *a, READDIRPLUS3res *r)
 
 	if (c->rule->opts.nordirplus)
 		return NFS3ERR_NOTSUPP;
+	l.mounts = may_cross(c, &l.st);
 	if (nfs3_post_op(c, c->obj[0], &ok->dir_attributes) == ESLEEP)
 		return ESLEEP;
 	return list(c, &l, a->cookie, a->maxcount);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "buf.h"
+#include "lookup.h"
 #include "nfs3proc.h"
 
 void
@@ -60,10 +61,9 @@ nfs3_named(int e, const filename3 *n)
 int
 nfs3_lookup(struct call *c, const LOOKUP3args *a, LOOKUP3res *r)
 {
-	struct vfs_ctx ctx = call_ctx(c);
 	LOOKUP3resok *ok = &r->LOOKUP3res_u.resok;
 	struct stat st;
-	int e = vfs_lookup(&ctx, c->obj[0], a->what.name.s, a->what.name.len, &c->obj[1], &st);
+	int e = lookup(c, a->what.name.s, a->what.name.len, &c->obj[1], &st);
 
 	if (e != 0)
 		return nfs3_named(e, &a->what.name);

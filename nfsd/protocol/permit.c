@@ -167,27 +167,44 @@ look_up_groups(struct call *c, const struct export_opts *o)
 
 /* ---- the gate ---- */
 
+/* 0, or why the rule does not help, with a reason. crossed: see struct export_table. */
 static int
-judge(const struct call *c, const struct export *ex, const struct export_client *rule)
+judge(const struct call *c, const struct export_client *rule, bool crossed, const char **why)
 {
-	if (rule->opts.no_sys)
-		return refuse(c, ex, rule, EACCES,
-			      "its sec= names no flavor that this server has; add sys to it");
-	if (rule->opts.tls_only)
-		return refuse(
-		    c, ex, rule, EACCES,
-		    "its xprtsec= asks for TLS, which this server does not have; add none "
-		    "to it");
-	if (rule->opts.secure && c->peer->port >= PORT_RESERVED)
-		return refuse(c, ex, rule, EPERM,
-			      "it is `secure` and the source port is not below 1024; mount as root "
-			      "(resvport), or add `insecure` to it");
-	if (!ident_may_act(c->engine->vfs->ident, c->claimed_uid, rule->opts.squash == SQUASH_ALL))
-		return refuse(
-		    c, ex, rule, EACCES,
-		    "this server acts as one user only and the caller is another; run it as "
-		    "root, or export with `all_squash`");
+	*why = NULL;
+	if (crossed && !rule->opts.crossmnt)
+		*why = "it is mounted in an export whose rule does not say crossmnt";
+	else if (rule->opts.no_sys)
+		*why = "its sec= names no flavor that this server has; add sys to it";
+	else if (rule->opts.tls_only)
+		*why = "its xprtsec= asks for TLS, which this server does not have; add none "
+		       "to it";
+	if (*why)
+		return EACCES;
+	if (rule->opts.secure && c->peer->port >= PORT_RESERVED) {
+		*why = "it is `secure` and the source port is not below 1024; mount as root "
+		       "(resvport), or add `insecure` to it";
+		return EPERM;
+	}
+	if (!ident_may_act(c->engine->vfs->ident, c->claimed_uid,
+			   rule->opts.squash == SQUASH_ALL)) {
+		*why = "this server acts as one user only and the caller is another; run it as "
+		       "root, or export with `all_squash`";
+		return EACCES;
+	}
 	return 0;
+}
+
+int
+permit_peer(struct call *c, const struct export *ex, const struct export_client **rule)
+{
+	size_t at = export_index(c->table, ex);
+	const char *why;
+	int e = at < c->table->n ? peer_rule(c, at, rule) : EACCES;
+
+	if (e == 0 && judge(c, *rule, c->table->crossed[at], &why) != 0)
+		e = EACCES;
+	return e;
 }
 
 int
@@ -195,6 +212,7 @@ permit(struct call *c, const struct export *ex)
 {
 	const struct export_client *rule = NULL;
 	struct cred claimed;
+	const char *why;
 	size_t at;
 	int e;
 
@@ -206,10 +224,11 @@ permit(struct call *c, const struct export *ex)
 		return refuse(
 		    c, ex, NULL, EACCES,
 		    "no client of the export matches this address; add it to the clients");
-	if (e == 0)
-		e = judge(c, ex, rule);
 	if (e)
 		return e;
+	e = judge(c, rule, c->table->crossed[at], &why);
+	if (e)
+		return refuse(c, ex, rule, e, why);
 	e = look_up_groups(c, &rule->opts);
 	if (e)
 		return e;

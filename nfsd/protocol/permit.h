@@ -16,5 +16,11 @@
  * client, path, rule, reason and remedy.
  */
 int permit(struct call *c, const struct export *ex);
+/*
+ * For what is not asked of this export but may be shown of it: the peer's rule in it, if the same
+ * gate would let the call pass. Changes nothing in the call, and says nothing in the log. 0;
+ * EACCES; ESLEEP; EAGAIN.
+ */
+int permit_peer(struct call *c, const struct export *ex, const struct export_client **rule);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "buf.h"
 #include "conn.h"
+#include "cross.h"
 #include "explain.h"
 #include "keycmd.h"
 #include "log.h"
@@ -91,6 +92,16 @@ print_rules(const struct export_table *t, const struct rules *r, FILE *out)
 	}
 }
 
+/* Of what has no line: why it is there. */
+static void
+print_way(const struct export_table *t, const struct export *ex, FILE *out)
+{
+	const struct cross *x = cross_above(t, ex);
+
+	fprintf(out, "\tmounted in %s, with the clients of that export that have crossmnt\n",
+		x ? x->c->from->path : "another export");
+}
+
 static int
 cmd_exports(void *arg, int argc, char **argv, FILE *out)
 {
@@ -105,11 +116,15 @@ cmd_exports(void *arg, int argc, char **argv, FILE *out)
 		fprintf(out, "%s  (export %08x, file system %08x, %s%s)\n", ex->path, ex->id,
 			ex->fs.id, ex->fs.khandle ? "kernel handles" : "handles from the store",
 			ex->fs.local ? "" : ", always in a worker");
-		print_rules(t, t->rules[i], out);
+		if (t->crossed[i])
+			print_way(t, ex, out);
+		else
+			print_rules(t, t->rules[i], out);
 	}
 	for (size_t i = 0; t && i < t->nabsent; i++) {
 		fprintf(out, "%s  (not served: %s)\n", t->absent[i].path, t->absent[i].why);
-		print_rules(t, t->absent[i].rules, out);
+		if (!t->absent[i].crossed)
+			print_rules(t, t->absent[i].rules, out);
 	}
 	export_table_put(t);
 	return 0;

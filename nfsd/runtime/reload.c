@@ -90,9 +90,14 @@ depends_on_mounts(struct reload *r, bool *missing, bool *came)
 			*missing = true;
 			*came |= stat(t->absent[i].path, &st) == 0;
 		}
+	if (t && t->npending > 0) /* what does not answer now may answer then */
+		*missing = *came = true;
 	for (size_t i = 0; t && !yes && i < t->n; i++)
-		for (size_t j = 0; !yes && j < t->rules[i]->n; j++)
-			yes = t->rules[i]->v[j].opts.mountpoint;
+		for (size_t j = 0; !yes && j < t->rules[i]->n; j++) {
+			const struct export_opts *o = &t->rules[i]->v[j].opts;
+
+			yes = o->mountpoint || o->crossmnt || o->nohide;
+		}
 	export_table_put(t);
 	return yes;
 }

@@ -11,6 +11,7 @@
  * have changed: a path that was not there comes, a mount point gets its mount.
  */
 #include "call.h"
+#include "cross.h"
 #include "diff.h"
 #include "file.h"
 #include "log.h"
@@ -134,7 +135,7 @@ reload_serve(struct reload *r, struct entries *e, bool always, struct diag *d, F
 	plan_free(&p);
 	if (t) {
 		diff_print(old, t, out, print_users, r, n);
-		always |= n->changed + n->added + n->removed > 0;
+		always |= n->changed + n->added + n->removed > 0 || (old && !cross_same(old, t));
 	}
 	if (t && always) {
 		entries_free(&r->now);
