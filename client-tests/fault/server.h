@@ -73,6 +73,8 @@ bool srv_alive(struct srv *);
 /* A new connection to it. */
 struct cl *srv_client(struct srv *);
 
+/* An image file at BASE/image with an empty file system: "ext4" or "xfs". */
+void srv_image(struct srv *, const char *image, const char *type, unsigned mib);
 /* An ext4 file system of so many MiB at BASE/path, on a loop device over a file of the base. */
 void srv_ext4(struct srv *, const char *path, unsigned mib);
 /*

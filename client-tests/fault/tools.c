@@ -3,6 +3,7 @@
 #include "tools.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,23 +104,23 @@ srv_mount_image(struct srv *s, const char *image, const char *path)
 	const char *const argv[] = {"mount",	       "-o", "loop", srv_path(s, image),
 				    srv_path(s, path), NULL};
 
-	srv_mkdir(s, path);
+	CU_ASSERT_FATAL(mkdir(srv_path(s, path), 0755) == 0 || errno == EEXIST);
 	CU_ASSERT_EQUAL_FATAL(run_program(argv), 0);
 	remember_mount(s, path);
 }
 
-/* An image file with an empty ext4. */
-static void
-make_image(struct srv *s, const char *image, unsigned mib)
+void
+srv_image(struct srv *s, const char *image, const char *type, unsigned mib)
 {
 	const char *file = srv_path(s, image);
+	const char *const ext4[] = {"mkfs.ext4",	  "-q", "-F", "-E",
+				    "lazy_itable_init=0", file, NULL},
+			  *const xfs[] = {"mkfs.xfs", "-q", file, NULL};
 	int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
 	CU_ASSERT_FATAL(fd >= 0 && ftruncate(fd, (off_t)mib << 20) == 0);
 	close(fd);
-	CU_ASSERT_EQUAL_FATAL(run_program((const char *[]){"mkfs.ext4", "-q", "-F", "-E",
-							   "lazy_itable_init=0", file, NULL}),
-			      0);
+	CU_ASSERT_EQUAL_FATAL(run_program(strcmp(type, "xfs") == 0 ? xfs : ext4), 0);
 }
 
 void
@@ -128,7 +129,7 @@ srv_ext4(struct srv *s, const char *path, unsigned mib)
 	char image[128];
 
 	snprintf(image, sizeof image, "%s.image", path);
-	make_image(s, image, mib);
+	srv_image(s, image, "ext4", mib);
 	srv_mount_image(s, image, path);
 }
 

@@ -176,6 +176,18 @@ slot_of(struct sync *s, const struct obj *o)
 	return &s->slot[((uintptr_t)o / sizeof *o) % SLOTS];
 }
 
+/*
+ * What could not be written is in the page cache as if it had been, and ext4 (6.18 at least) takes
+ * its blocks for good ones: written again, the data reaches the disk and is zeros after the next
+ * mount. So these pages go; what the client sends again finds the blocks as they are, and a READ
+ * meanwhile what the disk has.
+ */
+void
+sync_distrust(int fd)
+{
+	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
 /* Runs the next sync. The slot's lock is held, but not while the disk works. */
 static void
 lead(struct sync *s, struct slot *l, struct obj *o, int fd)
@@ -190,6 +202,8 @@ lead(struct sync *s, struct slot *l, struct obj *o, int fd)
 	f->started++;
 	pthread_mutex_unlock(&l->lock);
 	int error = judge(s, flush_fd(s, fd, full), "a sync failed");
+	if (error && S_ISREG(o->type))
+		sync_distrust(fd);
 	pthread_mutex_lock(&l->lock);
 	if (!is_harmless(error))
 		__atomic_store_n(&f->settled, wrote, __ATOMIC_RELEASE);

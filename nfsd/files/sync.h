@@ -49,6 +49,8 @@ void sync_lost(struct sync *, const char *why, int error);
  * verifier has changed before anybody learns of it.
  */
 int sync_flush(struct sync *, struct obj *, int fd, bool full);
+/* A write or a write-back of this file failed: its pages in memory are not what the disk has. */
+void sync_distrust(int fd);
 /* Nobody waits for this change of the object: from now until a sync it is pinned. */
 void sync_note(struct obj *);
 bool sync_is_pinned(const struct obj *);

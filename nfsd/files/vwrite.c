@@ -149,8 +149,10 @@ write_from(const struct vfs_ctx *ctx, struct obj *o, struct source *s, uint64_t 
 	error = obj_writer(ctx->vfs->files, o, &fd);
 	if (!error)
 		error = as_caller(ctx, o, s, fd, offset, n, done, w);
-	if (s->error == EIO) /* may be the news of an earlier one's failed write-back */
+	if (s->error == EIO) { /* may be the news of an earlier one's failed write-back */
+		sync_distrust(fd);
 		sync_lost(files_sync(ctx->vfs->files), "a write failed", s->error);
+	}
 	return error ? error : settle(ctx, o, asked, level);
 }
 
