@@ -81,6 +81,8 @@ struct rules {
 	struct export_client *v;
 	unsigned kinds;	  /* 1 << kind of each */
 	struct origin at; /* of the path */
+	char **written;	  /* the path as it is written, in each way once */
+	size_t nwritten;
 };
 
 /* A served file system, seen through a descriptor that confines it. */

@@ -28,6 +28,9 @@ rules_put(struct rules *r)
 		return;
 	for (size_t i = 0; i < r->n; i++)
 		free(r->v[i].text);
+	for (size_t i = 0; i < r->nwritten; i++)
+		free(r->written[i]);
+	free(r->written);
 	free(r->v);
 	free(r);
 }
@@ -319,6 +322,26 @@ add_rule(const struct making *m, struct plan_export *x, const struct entry *e)
 }
 
 static bool
+add_written(struct rules *r, const char *path)
+{
+	char *copy = tidy(path), **v;
+
+	for (size_t i = 0; copy && i < r->nwritten; i++)
+		if (strcmp(r->written[i], copy) == 0) {
+			free(copy);
+			return true;
+		}
+	v = copy ? reallocarray(r->written, r->nwritten + 1, sizeof *v) : NULL;
+	if (!v) {
+		free(copy);
+		return false;
+	}
+	r->written = v;
+	v[r->nwritten++] = copy;
+	return true;
+}
+
+static bool
 add_alias(struct plan *p, const char *path, size_t at)
 {
 	char *copy = tidy(path);
@@ -382,7 +405,8 @@ add_export(const struct making *m, const struct item *v, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		const struct entry *e = v[i].e;
 
-		good = judge_path(m, x, &v[i]) && add_rule(m, x, e);
+		good =
+		    judge_path(m, x, &v[i]) && add_rule(m, x, e) && add_written(x->rules, e->path);
 		if (good && strcmp(e->path, x->path) != 0)
 			good = add_alias(m->p, e->path, m->p->n - 1);
 		if (!good)

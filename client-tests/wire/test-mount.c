@@ -104,14 +104,10 @@ TEST(wire_mount, refused_paths)
 	bed_write(b, "a/file", "x", 1);
 	bed_mkdir(b, "a/dir", 0755);
 	bed_mkdir(b, "ab", 0755);
-	CU_ASSERT_EQUAL(symlink("../b", bed_path(b, "a/up")), 0);
-	CU_ASSERT_EQUAL(symlink("dir", bed_path(b, "a/in")), 0);
 	CU_ASSERT_EQUAL(symlink("/etc", bed_path(b, "a/etc")), 0);
 	CU_ASSERT_EQUAL(mnt(b, "/a/none", NULL), MNT3ERR_NOENT);
 	CU_ASSERT_EQUAL(mnt(b, "/a/file", NULL), MNT3ERR_NOTDIR);
 	CU_ASSERT_EQUAL(mnt(b, "/a/file/x", NULL), MNT3ERR_NOTDIR);
-	CU_ASSERT_EQUAL(mnt(b, "/a/up", NULL), MNT3ERR_NOTDIR);
-	CU_ASSERT_EQUAL(mnt(b, "/a/in", NULL), MNT3ERR_NOTDIR);
 	CU_ASSERT_EQUAL(mnt(b, "/a/etc", NULL), MNT3ERR_NOTDIR);
 	CU_ASSERT_EQUAL(mnt(b, "/a/etc/ssl", NULL), MNT3ERR_NOTDIR);
 	CU_ASSERT_EQUAL(mnt(b, "/a/../b", NULL), MNT3ERR_INVAL);
@@ -334,5 +330,127 @@ TEST(wire_mount, export_list)
 	CU_ASSERT_EQUAL(exports_of(b, 3, MOUNTPROC_EXPORT, v), 1);
 	CU_ASSERT_STRING_EQUAL(v[0].right, below(b, "/b"));
 	CU_ASSERT_EQUAL(exports_of(b, 1, MOUNTPROC_EXPORTALL, v), 1);
+	bed_free(b);
+}
+
+static void
+make_link(struct bed *b, const char *text, const char *at)
+{
+	CU_ASSERT_EQUAL(symlink(text, bed_path(b, at)), 0);
+}
+
+/* A path with symbolic links in it leads where its own name would lead, to an export and below it,
+ * as seen by the caller. */
+TEST(wire_mount, links)
+{
+	struct bed *b = bed_new(NULL);
+	nfs_fh3 fh, sub;
+
+	bed_mkdir(b, "b/sub", 0755);
+	make_link(b, "b", "link");
+	make_link(b, below(b, "/link"), "chain");
+	make_link(b, "../b", "a/up");
+	bed_mkdir(b, "a/dir", 0755);
+	make_link(b, "dir", "a/in");
+	bed_settle(b);
+	sub = bed_fh(b, &b->root_b, "sub");
+	CU_ASSERT_EQUAL(mnt(b, "/link", &fh), MNT3_OK);
+	CU_ASSERT_TRUE(same(&fh, &b->root_b));
+	CU_ASSERT_EQUAL(mnt(b, "/chain/", &fh), MNT3_OK);
+	CU_ASSERT_TRUE(same(&fh, &b->root_b));
+	CU_ASSERT_EQUAL(mnt(b, "/chain/sub", &fh), MNT3_OK);
+	CU_ASSERT_TRUE(same(&fh, &sub));
+	CU_ASSERT_EQUAL(mnt(b, "/link/none", NULL), MNT3ERR_NOENT);
+	CU_ASSERT_EQUAL(mnt(b, "/a/up/sub", &fh), MNT3_OK);
+	CU_ASSERT_TRUE(same(&fh, &sub));
+	CU_ASSERT_EQUAL(mnt(b, "/a/in", &fh), MNT3_OK);
+	sub = bed_fh(b, &b->root_a, "dir");
+	CU_ASSERT_TRUE(same(&fh, &sub));
+	bed_free(b);
+}
+
+/* Links give nobody what he could not have by its own name, and no answer tells whether there is
+ * anything that is not exported. */
+TEST(wire_mount, links_give_nothing_away)
+{
+	struct bed *b = bed_new(&(struct bed_opts){.clients_b = "10.0.0.0/8"});
+	struct sockaddr_in *in = (struct sockaddr_in *)&b->peer.addr;
+
+	bed_mkdir(b, "secret", 0755);
+	bed_mkdir(b, "a/p", 0755);
+	bed_mkdir(b, "a/p/q", 0755);
+	make_link(b, "secret", "to-secret");
+	make_link(b, "nowhere", "to-nowhere");
+	make_link(b, "loop", "loop");
+	make_link(b, "a", "link");
+	make_link(b, "b", "to-b");
+	make_link(b, "../../secret", "a/out");
+	make_link(b, "q", "a/p/in");
+	CU_ASSERT_EQUAL(chmod(bed_path(b, "a/p"), 0700), 0);
+	bed_settle(b);
+	/* not exported: there or not, it is all the same */
+	CU_ASSERT_EQUAL(mnt(b, "/secret", NULL), MNT3ERR_ACCES);
+	CU_ASSERT_EQUAL(mnt(b, "/missing", NULL), MNT3ERR_ACCES);
+	CU_ASSERT_EQUAL(mnt(b, "/to-secret", NULL), MNT3ERR_ACCES);
+	CU_ASSERT_EQUAL(mnt(b, "/to-secret/x", NULL), MNT3ERR_ACCES);
+	CU_ASSERT_EQUAL(mnt(b, "/to-nowhere", NULL), MNT3ERR_ACCES);
+	CU_ASSERT_EQUAL(mnt(b, "/loop/x", NULL), MNT3ERR_ACCES);
+	CU_ASSERT_EQUAL(mnt(b, "/to-b", NULL), MNT3ERR_ACCES);
+	CU_ASSERT_EQUAL(mnt(b, "/a/out", NULL), MNT3ERR_NOTDIR);
+	CU_ASSERT_EQUAL(mnt(b, "/a/out/x", NULL), MNT3ERR_NOTDIR);
+	/* below the export it is still the caller who walks */
+	b->uid = b->gid = 1000;
+	CU_ASSERT_EQUAL(mnt(b, "/link/p", NULL), MNT3_OK);
+	CU_ASSERT_EQUAL(mnt(b, "/link/p/q", NULL), MNT3ERR_ACCES);
+	CU_ASSERT_EQUAL(mnt(b, "/a/p/in", NULL), MNT3ERR_ACCES);
+	/* who may mount nothing gets no path looked up */
+	in->sin_addr.s_addr = htonl(0xc0a80101);
+	memset(b->peer.rules, 0, sizeof b->peer.rules);
+	CU_ASSERT_EQUAL(mnt(b, "/link", NULL), MNT3ERR_ACCES);
+	bed_free(b);
+}
+
+/* Two exports are two callers: a walk that begins again under another export's rules is squashed
+ * anew, from the claim. */
+TEST(wire_mount, links_between_rules)
+{
+	struct bed *b = bed_new(
+	    &(struct bed_opts){.options_a = "ro,all_squash", .options_b = "ro,no_root_squash"});
+
+	bed_mkdir(b, "b/p", 0755);
+	bed_mkdir(b, "b/p/q", 0755);
+	CU_ASSERT_EQUAL(chown(bed_path(b, "b/p"), 1000, 1000), 0);
+	CU_ASSERT_EQUAL(chmod(bed_path(b, "b/p"), 0700), 0);
+	make_link(b, "../b", "a/up");
+	CU_ASSERT_EQUAL(mnt(b, "/a/up/p/q", NULL), MNT3_OK);
+	b->uid = b->gid = 1000;
+	CU_ASSERT_EQUAL(mnt(b, "/a/up/p/q", NULL), MNT3_OK);
+	b->uid = b->gid = 1001;
+	CU_ASSERT_EQUAL(mnt(b, "/a/up/p/q", NULL), MNT3ERR_ACCES);
+	bed_free(b);
+}
+
+/* The list shows an export by the paths that its owner wrote, and each can be mounted. */
+TEST(wire_mount, listed_as_written)
+{
+	struct bed *b = bed_new(NULL);
+	struct export_env env = {&b->kernel, &b->key, b->store, false};
+	char link[100], err[500];
+	struct export_spec spec = {link, "ro", "127.0.0.1"};
+	struct export_table *t;
+	struct pair v[8];
+	nfs_fh3 fh;
+
+	make_link(b, "a", "link");
+	snprintf(link, sizeof link, "%s//link/", b->base);
+	t = export_table_make(&env, &spec, 1, err, sizeof err);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(t);
+	engine_swap_table(&b->engine, t);
+	CU_ASSERT_EQUAL(exports_of(b, 3, MOUNTPROC_EXPORT, v), 1);
+	CU_ASSERT_STRING_EQUAL(v[0].right, below(b, "/link"));
+	CU_ASSERT_EQUAL(mnt(b, "/link", &fh), MNT3_OK);
+	CU_ASSERT_TRUE(same(&fh, &b->root_a));
+	CU_ASSERT_EQUAL(mnt(b, "/a", &fh), MNT3_OK);
+	CU_ASSERT_TRUE(same(&fh, &b->root_a));
 	bed_free(b);
 }

@@ -86,6 +86,17 @@ groups_of(const struct rules *r, wire_str *groups)
 	return n;
 }
 
+/* By each path that its owner wrote: he and whoever mounts it know no other. */
+static void
+put_export(struct out *o, const struct export *ex, const struct rules *r, wire_str *groups)
+{
+	u_int n = groups_of(r, groups);
+
+	for (size_t i = 0; i < r->nwritten || (i == 0 && r->nwritten == 0); i++)
+		o->used += wire_export(o->buf + o->used, LIST_MAX - LIST_END - o->used,
+				       text(r->nwritten ? r->written[i] : ex->path), groups, n);
+}
+
 /* Only what the caller may mount: the list of the others is nobody's business. */
 int
 mount3_export(struct call *c, exports *out)
@@ -103,8 +114,7 @@ mount3_export(struct call *c, exports *out)
 		const struct export_client *rule;
 
 		if (!c->table->crossed[i] && rules_match(r, c->table->who, peer, &rule) == 0)
-			o.used += wire_export(o.buf + o.used, LIST_MAX - LIST_END - o.used,
-					      text(ex->path), groups, groups_of(r, groups));
+			put_export(&o, ex, r, groups);
 	}
 	end_list(c, &o);
 	return 0;

@@ -4,6 +4,12 @@
  * walked like any client would walk it, component by component, as the squashed caller. A server
  * that resolves the whole path as itself hands out subtrees which the caller could never reach
  * (CVE-2025-12801).
+ *
+ * A path that leads to an export by symbolic links, where the caller met one or nothing is exported
+ * by that name, is another spelling of a path (mount3real.c): if an export has that one, it is
+ * walked from the export's root in the same way. So links never lead anywhere that could not be
+ * asked for by its own name, and the answer does not tell whether there is a path that is not
+ * exported.
  */
 #include <errno.h>
 #include <string.h>
@@ -119,27 +125,57 @@ pass(struct call *c, const struct export *ex)
 	return e == EAGAIN ? ENOREPLY : e;
 }
 
-int
-mount3_walk(struct call *c, const char *path, struct obj **dir)
+/* The way below an export's root. *link: it ended at a symbolic link. */
+static int
+walk(struct call *c, struct export *ex, const char *rest, bool *link)
 {
-	const char *rest, *name;
 	struct vfs_ctx ctx = call_ctx(c);
-	struct export *ex = export_by_path(c->table, path, &rest);
+	const char *name;
 	struct handle h;
 	size_t len;
-	int e;
+	int e = pass(c, ex);
 
-	if (!ex)
-		return not_exported(c, path);
-	e = pass(c, ex);
 	if (e == 0)
 		e = handle_parse(c->engine->key, &ex->root, &h);
 	if (e == 0)
 		e = vfs_object(&ctx, ex, &ex->root, &h, &c->obj[0]);
-	while (e == 0 && (name = component(&rest, &len)))
+	while (e == 0 && S_ISDIR(c->obj[0]->type) && (name = component(&rest, &len)))
 		e = step(c, name, len);
-	if (e == 0 && c->obj[0]->type != S_IFDIR)
-		e = ENOTDIR;
+	*link = e == 0 && S_ISLNK(c->obj[0]->type);
+	return e == 0 && !S_ISDIR(c->obj[0]->type) ? ENOTDIR : e;
+}
+
+/* The call as it was before the first walk. */
+static void
+begin_again(struct call *c, const struct cred *claimed)
+{
+	obj_put(c->engine->vfs->files, c->obj[0]);
+	c->obj[0] = NULL;
+	cred_groups_put(c->more);
+	c->more = NULL;
+	c->rule = NULL;
+	c->cred = *claimed;
+}
+
+int
+mount3_walk(struct call *c, const char *path, struct obj **dir)
+{
+	const char *rest, *real = path;
+	struct export *ex = export_by_path(c->table, path, &rest);
+	struct cred claimed = c->cred;
+	bool link = false;
+	int e = ex ? walk(c, ex, rest, &link) : 0;
+
+	if (!ex || link) {
+		real = export_absent(c->table, path) ? NULL : mount3_real(c, path);
+		ex = real ? export_by_path(c->table, real, &rest) : NULL;
+		if (ex) {
+			begin_again(c, &claimed);
+			e = walk(c, ex, rest, &link);
+		} else if (!link) {
+			e = not_exported(c, real && export_absent(c->table, real) ? real : path);
+		}
+	}
 	*dir = c->obj[0];
 	return e;
 }
