@@ -81,7 +81,8 @@ bed_make(struct bed *b, int sndbuf)
 				 .quantum = 2u << 20,
 				 .max_pipes = 8,
 				 .done = &b->done,
-				 .redo = &b->redo};
+				 .redo = &b->redo,
+				 .redo_room = 1u << 20};
 	b->cap = 64u << 20;
 	b->want = malloc(b->cap);
 	b->got = malloc(b->cap);
@@ -329,6 +330,49 @@ TEST(reply, without_pipes_spans_are_redone)
 	run(b, 1u << 20);
 	CU_ASSERT_PTR_EQUAL(replies_take(&b->redo), &b->r[1]);
 	CU_ASSERT_EQUAL(b->r[1].why, REDO_NOPIPE);
+	free((char *)(uintptr_t)b->r[1].head);
+	bed_free(b);
+	free(b);
+}
+
+/* Without pipes only so many bytes become copies at once; the other spans wait for those copies,
+ * which overtake them, and become copies when these are gone. */
+TEST(reply, without_pipes_copies_are_bounded)
+{
+	struct bed *b = malloc(sizeof *b);
+	struct rlimit old, none;
+
+	bed_make(b, 0);
+	getrlimit(RLIMIT_NOFILE, &old);
+	none = old;
+	none.rlim_cur = 3;
+	for (unsigned i = 0; i < 3; i++)
+		queue(b, i, 100, 0, 600000, 1);
+	b->nwant = 0;
+	setrlimit(RLIMIT_NOFILE, &none);
+	CU_ASSERT_EQUAL(sender_flush(&b->out, b->srv, &b->x), SEND_STARVED);
+	CU_ASSERT_PTR_EQUAL(replies_take(&b->redo), &b->r[0]);
+	CU_ASSERT_PTR_NULL(replies_take(&b->redo));
+	/* the copy is there: it goes first, and while others are to come the rest waits */
+	queue(b, 3, 100, 0, 5000, 0);
+	b->x.redo_room = 0;
+	CU_ASSERT_EQUAL(sender_flush(&b->out, b->srv, &b->x), SEND_STARVED);
+	CU_ASSERT_PTR_EQUAL(b->done.first, &b->r[3]);
+	CU_ASSERT_PTR_NULL(replies_take(&b->redo));
+	/* nothing is to come: one goes whatever the room */
+	b->x.awaiting = false;
+	CU_ASSERT_EQUAL(sender_flush(&b->out, b->srv, &b->x), SEND_STARVED);
+	CU_ASSERT_PTR_EQUAL(replies_take(&b->redo), &b->r[1]);
+	CU_ASSERT_PTR_NULL(replies_take(&b->redo));
+	setrlimit(RLIMIT_NOFILE, &old);
+	/* and pipes again: no copy */
+	b->x.plain = false;
+	expect(b, b->r[2].head, 100);
+	expect(b, b->content, 600000);
+	queue(b, 4, 100, 0, 300, 0);
+	run(b, 1u << 20);
+	CU_ASSERT_PTR_NULL(replies_take(&b->redo));
+	free((char *)(uintptr_t)b->r[0].head);
 	free((char *)(uintptr_t)b->r[1].head);
 	bed_free(b);
 	free(b);

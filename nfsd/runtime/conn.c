@@ -206,7 +206,9 @@ conn_tick(struct conn *c, bool make_room)
 		if (n > 0)
 			stat_add(ST_COPY_STALLED, (uint64_t)n);
 	}
-	if (c->paused)
+	if (c->starved)
+		conn_settle(c);
+	else if (c->paused)
 		conn_regulate(c);
 }
 

@@ -25,9 +25,10 @@ struct conn {
 	size_t expected;  /* bytes their replies may hold... */
 	size_t copies;	  /* ...in memory, not as pages in a pipe, and bytes of replies that do */
 	uint32_t lane;
-	bool closed; /* socket gone; waits for in_pool */
-	bool eof;    /* peer sends no more; close when all is answered */
-	bool paused; /* back-pressure: not reading */
+	bool closed;  /* socket gone; waits for in_pool */
+	bool eof;     /* peer sends no more; close when all is answered */
+	bool paused;  /* back-pressure: not reading */
+	bool starved; /* no pipes: what is copied already goes first */
 	bool in_ready, in_touched;
 	bool deep;		 /* keeps many calls in flight, by its last batch */
 	ev_tstamp blocked_since; /* 0: the socket takes what we have */

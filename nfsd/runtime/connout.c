@@ -182,7 +182,9 @@ conn_flush(struct conn *c)
 			     .quantum = QUANTUM,
 			     .max_pipes = BATCH_PIPES,
 			     .done = &done,
-			     .redo = &redo};
+			     .redo = &redo,
+			     .redo_room = c->copies < COPIES_MAX ? COPIES_MAX - c->copies : 0,
+			     .awaiting = c->in_pool > 0};
 	size_t owed = c->out.unsent;
 	uint64_t t0 = l->now_ns;
 
@@ -207,6 +209,7 @@ conn_flush(struct conn *c)
 	c->blocked_since = sr != SEND_BLOCKED	  ? 0
 			   : c->blocked_since > 0 ? c->blocked_since
 						  : ev_now(l->ev);
+	c->starved = sr == SEND_STARVED;
 	if (sr == SEND_AGAIN)
 		loop_ready(l, c);
 	return true;

@@ -294,7 +294,49 @@ redo(struct sender *s, struct send_ctx *x, struct reply *bad)
 		s->wait.last = &s->wait.first;
 }
 
-void
+/* Brings the first reply of bytes only to the front. False: there is none. */
+static bool
+overtake(struct sender *s)
+{
+	struct replies bytes, rest;
+	struct reply *r;
+
+	replies_init(&bytes);
+	replies_init(&rest);
+	while ((r = replies_take(&s->wait)))
+		replies_add(!bytes.first && is_bytes(r) ? &bytes : &rest, r);
+	bool found = bytes.first != NULL;
+	if (found)
+		replies_add(&s->wait, bytes.first);
+	while ((r = replies_take(&rest)))
+		replies_add(&s->wait, r);
+	return found;
+}
+
+/*
+ * What becomes of a reply that could not be had. False: it must wait. It is never one of bytes,
+ * which is complete: running its call again could do a thing twice; but the span that it was to
+ * ride with.
+ */
+static bool
+failed(struct sender *s, struct send_ctx *x, struct reply *r)
+{
+	for (; is_bytes(r); r = r->next)
+		r->next->why = REDO_NOPIPE;
+	if (r->why == REDO_NOPIPE) {
+		x->plain = true;
+		if (r->body.len > x->redo_room && overtake(s))
+			return true;
+		if (r->body.len > x->redo_room && x->awaiting)
+			return false;
+		x->redo_room -= r->body.len < x->redo_room ? r->body.len : x->redo_room;
+		x->awaiting = true;
+	}
+	redo(s, x, r);
+	return true;
+}
+
+bool
 sender_assemble(struct sender *s, struct send_ctx *x)
 {
 	struct batch b;
@@ -306,18 +348,13 @@ sender_assemble(struct sender *s, struct send_ctx *x)
 			break;
 		if (!put_reply(&b, r)) {
 			batch_drop(&b, s);
-			redo(s, x, r);
-			return;
+			return failed(s, x, r);
 		}
 	}
 	if (!put_pend(&b)) {
 		batch_drop(&b, s);
-		/* never one of bytes: it is complete, and running its call again could do a thing
-		 * twice */
-		for (r = s->wait.first; is_bytes(r);)
-			r = r->next;
-		redo(s, x, r);
-		return;
+		return failed(s, x, s->wait.first);
 	}
 	batch_commit(s, &b, r);
+	return true;
 }

@@ -128,7 +128,8 @@ pipe_close(struct pipe_stock *s, struct pipe *p)
 	free(p);
 }
 
-/* With the lock: reserves a pipe of that size in the account. Large ones stop at three quarters of it. */
+/* With the lock: reserves a pipe of that size in the account. Large ones stop at three quarters of
+ * it. */
 static bool
 reserve(struct pipe_stock *s, bool large)
 {

@@ -12,8 +12,9 @@
  * - A span comes up short (the file was cut, or refuses splice): nothing of the batch is on the
  * wire yet. All pipes of the batch are thrown away, that reply leaves the queue through `redo`, the
  * others stay and are assembled again.
- * - No pipe can be had: the first reply goes to `redo` (it will be copied) unless bytes of it are
- * out.
+ * - No pipe can be had: the reply goes to `redo`, it will be copied. But no more than redo_room at
+ * a time, or a peer that takes nothing would have all its replies copied: the others wait for what
+ * is copied already, which overtakes them.
  * - The socket is full: the rest stays in the pipes, pinned; sender_unpin() turns it into bytes if
  * the peer stalls.
  * - Only a dead socket ends a connection here: a record mark is never sent before its bytes are in
@@ -118,7 +119,7 @@ sender_queue(struct sender *s, struct reply *r)
 
 /* ---- sending ---- */
 
-enum step { STEP_DONE, STEP_BLOCKED, STEP_BROKEN };
+enum step { STEP_DONE, STEP_BLOCKED, STEP_STARVED, STEP_BROKEN };
 
 static enum step
 failed(void)
@@ -252,10 +253,9 @@ step(struct sender *s, int sock, struct send_ctx *x, size_t *out)
 		*out += before - s->unsent;
 		return st;
 	}
-	if (is_bytes(s->wait.first) && (s->sent > 0 || !folds(s->wait.first, 0)))
+	if (is_bytes(s->wait.first) && (s->sent > 0 || x->plain || !folds(s->wait.first, 0)))
 		return send_bytes(s, sock, x, out);
-	sender_assemble(s, x);
-	return STEP_DONE;
+	return sender_assemble(s, x) ? STEP_DONE : STEP_STARVED;
 }
 
 /* The last piece was sent with MORE because a reply stood behind it, and that reply went away: push
@@ -283,6 +283,10 @@ sender_flush(struct sender *s, int sock, struct send_ctx *x)
 		case STEP_BLOCKED:
 			s->gulp = GULP_MIN;
 			return SEND_BLOCKED;
+		case STEP_STARVED:
+			if (s->corked)
+				uncork(s, sock);
+			return SEND_STARVED;
 		case STEP_BROKEN:
 			return SEND_BROKEN;
 		}

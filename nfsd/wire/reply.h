@@ -66,8 +66,11 @@ struct send_ctx {
 	unsigned max_pipes;   /* pipes per batch */
 	struct replies *done; /* finished replies: the caller resets and reuses them */
 	struct replies
-	    *redo;		  /* replies whose span could not be had: run them again without
-				     splicing. They left the queue; nothing of     them is on the wire */
+	    *redo;	  /* replies whose span could not be had: run them again without
+			     splicing. They left the queue; nothing of     them is on the wire */
+	size_t redo_room; /* bytes that may go to redo for want of pipes: they will be copies */
+	bool awaiting;	  /* replies are to come from workers: then we may wait for them */
+	bool plain;	  /* pipes have run out: bytes do not ride in them */
 	uint64_t spliced, copied; /* body bytes by way, added up for the counters */
 };
 
@@ -75,6 +78,7 @@ enum send_result {
 	SEND_IDLE,    /* everything is with the kernel */
 	SEND_BLOCKED, /* the socket is full: wait until it is writable */
 	SEND_AGAIN,   /* quantum used up: come again soon */
+	SEND_STARVED, /* no pipes, and copies enough are on their way: come again with the next */
 	SEND_BROKEN   /* the peer is gone (errno says why), or a promise could not be kept: close */
 };
 

@@ -9,10 +9,10 @@
 
 /*
  * Assembles a batch from the front of the queue, which is to go through pipes, into s->flight. A
- * reply that cannot be had leaves through redo; then nothing is in flight and the caller tries
- * again.
+ * reply that cannot be had leaves through redo, or others overtake it; then nothing is in flight
+ * and the caller tries again. False: nothing can be done before more replies or pipes are there.
  */
-void sender_assemble(struct sender *, struct send_ctx *);
+bool sender_assemble(struct sender *, struct send_ctx *);
 
 /* What a reply pins while it waits. */
 static inline size_t
