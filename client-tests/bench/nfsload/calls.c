@@ -40,7 +40,10 @@ args(struct enc *e, struct form *f, enum op op, const struct opts *o, const stru
 	case OP_READ:
 	case OP_WRITE:
 	case OP_COMMIT: /* offset and count 0: the whole file */
-		enc_opaque(e, t->file.fh.data, t->file.fh.len);
+		if (op == OP_READ && o->spread)
+			enc_opaque(e, obj->fh.data, obj->fh.len);
+		else
+			enc_opaque(e, t->file.fh.data, t->file.fh.len);
 		f->patch = e->len;
 		enc_u64(e, 0);
 		enc_u32(e, op == OP_COMMIT ? 0 : o->size);
@@ -116,7 +119,8 @@ calls_make(struct calls *c, const struct opts *o, const struct target *t)
 	for (enum op op = 0; op < OP_COUNT; op++) {
 		if (!opts_has(o, op))
 			continue;
-		unsigned n = op == OP_GETATTR || op == OP_LOOKUP ? t->nobjects : 1;
+		bool many = op == OP_GETATTR || op == OP_LOOKUP || (op == OP_READ && o->spread);
+		unsigned n = many ? t->nobjects : 1;
 		c->form[op] = calloc(n, sizeof *c->form[op]);
 		if (!c->form[op])
 			return -1;

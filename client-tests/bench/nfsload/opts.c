@@ -62,6 +62,10 @@ check(struct argp_state *st, struct opts *o)
 		argp_error(st, "WRITEs destroy what the file holds; say --overwrite if they may");
 	if (o->verify && o->pattern)
 		argp_error(st, "--verify and --pattern exclude each other");
+	if (o->spread && !o->names)
+		argp_error(st, "--spread: over which files? say --names N too");
+	if (o->spread && (o->verify || o->pattern))
+		argp_error(st, "--spread: other files than FILE cannot be verified");
 	if (o->refill > o->depth)
 		argp_error(st, "--refill %u is more than --depth %u", o->refill, o->depth);
 	if (o->threads > o->conns)
@@ -161,6 +165,9 @@ parse_work(int key, char *arg, struct argp_state *st)
 		return 0;
 	case KEY_NAMES:
 		o->names = (unsigned)number(st, "names", arg, 0, 1000000);
+		return 0;
+	case KEY_SPREAD:
+		o->spread = true;
 		return 0;
 	case KEY_VERIFY:
 		o->verify = arg;

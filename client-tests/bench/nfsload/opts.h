@@ -45,6 +45,7 @@ struct opts {
 	double seconds;	    /* per round and server; ignored when calls is given */
 	uint64_t calls;	    /* tasks per round and server; 0: by time */
 	double warmup;	    /* seconds before each measured part */
+	bool spread;	    /* READs go to the names too */
 	unsigned names;	    /* files f0..fN-1 beside the file; 0: the file itself */
 	const char *verify; /* local copy */
 	bool pattern;	    /* the file holds the self-describing pattern */

@@ -79,6 +79,8 @@ choose(struct chooser *ch, struct task *task)
 	if (task->op == OP_WRITE && o->stable == 0)
 		ch->uncommitted += o->size;
 	if (ch->calls->n[task->op] > 1) {
+		if (o->random)
+			ch->next_object = (unsigned)(xorshift(ch) % ch->calls->n[task->op]);
 		task->index = ch->next_object++;
 		if (ch->next_object >= ch->calls->n[task->op])
 			ch->next_object = 0;

@@ -203,4 +203,15 @@ def knfsd(entry):
     return out
 
 
-ANSWERS = {"K": knfsd, "E1": e1, "E2": e2, "E3": e3, "E4": e4, "P": beside}
+def growth(entry):
+    rows, out = Rows(entry), []
+    for kind, what in (("files", "READs spread over"), ("connections", "4 READs in flight on each of")):
+        found = rows.all(grows=kind)
+        parts = [f"{r['conditions']['n']:,}: {num(median(r, 'server_us_call'))} µs ({num(median(r, 'to_floor'))} times the floor)"
+                 for r in found]
+        if parts:
+            out.append(f"• {what} so many {kind}, a call costs spliced at {'; at '.join(parts)}.")
+    return out
+
+
+ANSWERS = {"K": knfsd, "G": growth, "E1": e1, "E2": e2, "E3": e3, "E4": e4, "P": beside}

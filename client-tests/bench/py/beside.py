@@ -23,6 +23,8 @@ class Beside(Experiment):
         self.server["floor"] = self.attempt("floor", lambda: servers.floor(w, "floor", 3049, "hot"))
         self.server["floor 1M"] = self.attempt(
             "floor 1M", lambda: servers.floor(w, "floor1m", 3050, "pipe"))
+        self.server["floor write"] = self.attempt(
+            "floor write", lambda: servers.floor(w, "floorw", 3051, "write", file="wfile"))
 
         for name in ("spliced", "ganesha", "floor 1M"):
             self.attempt(name, lambda n=name: self.verify(n))
@@ -38,7 +40,11 @@ class Beside(Experiment):
         self.server[name] = server
 
     def find(self, c):
-        name = "floor 1M" if c["server"] == "floor" and c.get("work") in tables.LARGE else c["server"]
+        work, name = c.get("work", ""), c["server"]
+        if name == "floor" and work in tables.LARGE:
+            name = "floor 1M"
+        if name == "floor" and work.startswith("WRITE"):
+            name = "floor write"
         return self.need(name, self.server[name])
 
     def condition(self, c):
@@ -46,7 +52,9 @@ class Beside(Experiment):
 
     def measure(self, c):
         w, server = self.world, self.find(c)
-        args = ["--warmup", ".1", "-t", w.length(1), "--server", server.spec()]
+        work = c.get("work", "")
+        file = "wfile" if work.startswith("WRITE") else "many/f0" if work == "READDIRPLUS 100,000" else "file"
+        args = ["--warmup", ".1", "-t", w.length(1), "--server", server.spec(file)]
         if c["part"] == "closed":
             args += tables.WORK[c["work"]]
         else:

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import time
+import traceback
 
 from stats import summary
 from world import Unestablished
@@ -16,12 +17,12 @@ class Progress:
     def __init__(self, todo):
         self.todo = todo  # seconds by the tables
         self.done = 0
-        self.began = self.said = time.monotonic()
+        self.spent = 0  # seconds that these took
+        self.said = time.monotonic()
         self.tty = sys.stderr.isatty()
 
     def left(self):
-        spent = time.monotonic() - self.began
-        pace = spent / self.done if self.done > 5 else 1.2
+        pace = self.spent / self.done if self.done > 5 else 1.2
         return max(0, self.todo - self.done) * pace
 
     def show(self, text):
@@ -49,6 +50,17 @@ def seconds_of(row, quick):
     return row["seconds"] - (row["load"] / 2 if quick else 0)
 
 
+FAILURES = 2  # so often a row may fail before it is left alone
+
+
+def reason(e):
+    """For the report; where it is our own mistake, with its place for the terminal."""
+    if isinstance(e, Unestablished):
+        return str(e)
+    traceback.print_exc()
+    return f"{type(e).__name__}: {e}"[:300]
+
+
 def label(conditions):
     return ", ".join(str(v) for v in conditions.values())
 
@@ -72,7 +84,10 @@ class Driver:
             try:
                 self.one(experiment, entry)
             finally:
-                experiment.close()
+                try:
+                    experiment.close()
+                except Exception as e:
+                    reason(e)
                 self.progress.end_line()
                 self.save()
 
@@ -82,30 +97,38 @@ class Driver:
             self.progress.show(f"{experiment.name}: starting")
             try:
                 experiment.open()
-            except Unestablished as e:
-                entry["reason"] = str(e)
-                print(f"\n{experiment.name}: cannot be measured: {e}", file=sys.stderr)
+            except Exception as e:  # whatever it is: the other experiments can still be measured
+                entry["reason"] = reason(e)
+                print(f"\n{experiment.name}: cannot be measured: {entry['reason']}", file=sys.stderr)
                 return
             quick = self.world.quick
-            entry["rows"] = [{"conditions": r["conditions"], "samples": [], "summary": {}, "reason": None,
+            entry["rows"] = [{"conditions": r["conditions"], "samples": [], "summary": {}, "reason": None, "failures": 0,
                               "planned": rounds_of(r, quick)} for r in experiment.rows]
             most = max(rounds_of(r, quick) for r in experiment.rows)
             for n in range(most):
-                experiment.begin_round(n)
+                try:
+                    experiment.begin_round(n)
+                except Exception as e:
+                    entry["reason"] = f"round {n + 1} could not begin: {reason(e)}"
+                    print(f"\n{experiment.name}: {entry['reason']}", file=sys.stderr)
+                    return
                 for r, out in zip(experiment.rows, entry["rows"]):
                     if n < rounds_of(r, quick):
                         self.sample(experiment, r, out, n, most)
         self.world.raw = None
 
     def sample(self, experiment, row, out, n, most):
-        c = row["conditions"]
+        c, began = row["conditions"], time.monotonic()
         self.progress.show(f"{experiment.name} round {n + 1} of {most}: {label(c)}")
-        if not out["reason"]:
+        if out["failures"] < FAILURES:
             try:
                 experiment.condition(c)
-                out["samples"].append(experiment.measure(c))
-            except (Unestablished, OSError) as e:
-                out["reason"] = str(e)
+                got = experiment.measure(c)
+                out["samples"] += got if isinstance(got, list) else [got]
+            except Exception as e:  # one row is not worth the others
+                out["failures"] += 1
+                out["reason"] = reason(e)
+        self.progress.spent += time.monotonic() - began
         summarize(out)
         self.progress.done += seconds_of(row, self.world.quick)
 

@@ -66,6 +66,7 @@ def load_figures(said):
     out["client_us_call"] = r["client_cpu_ns"] / 1e3 / r["calls"]
     out["client_percent"] = r["client_cpu_ns"] / 1e7 / r["seconds"]
     if r["entries"]:
+        out["wall_us_entry"] = 1e6 * r["seconds"] / r["entries"]
         out["entries_s"] = r["entries"] / r["seconds"]
         if r["server_cpu_ns"] is not None:
             out["server_us_entry"] = r["server_cpu_ns"] / 1e3 / r["entries"]

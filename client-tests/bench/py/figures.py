@@ -260,4 +260,28 @@ def knfsd(entry):
     return out
 
 
-FIGURES = {"K": knfsd, "E1": e1, "E2": e2, "E3": e3, "E4": e4, "P": beside}
+def growth(entry):
+    rows, panels = Rows(entry), []
+    for kind in rows.values("grows"):
+        found = [r for r in rows.all(grows=kind)]
+        data, plots = "", []
+        for i, (metric, name) in enumerate((("server_us_call", "spliced"), ("floor_us_call", "floor"))):
+            data += block(f"g{kind}{i}", [f"{r['conditions']['n']} {v['median']} {v['low']} {v['high']}"
+                                          for r in found if (v := of(r, metric))])
+            plots += [f"$g{kind}{i} using 1:2 with linespoints lw 2.2 pt 7 ps 0.6 lc rgb '{colour(name)}' title '{name}'",
+                      f"$g{kind}{i} using 1:3:(0):($4-$3) with vectors nohead lw 1.4 lc rgb '{colour(name)}' notitle"]
+        most = max((r["conditions"]["n"] for r in found), default=1)
+        panels.append(data + f"""set title 'READ 4 KiB: server CPU per call'
+set ylabel 'µs'
+set xlabel '{kind}'
+set logscale x
+set format x '%.0f'
+set xrange [0.7:{2 * most}]
+set yrange [0:*]
+set key bottom right
+plot """ + ", ".join(plots) + "\n")
+    script = side_by_side(panels, 340)
+    return [("As files and connections become many", draw("ga", script))] if script else []
+
+
+FIGURES = {"K": knfsd, "G": growth, "E1": e1, "E2": e2, "E3": e3, "E4": e4, "P": beside}

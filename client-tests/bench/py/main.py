@@ -2,11 +2,13 @@
 """The benchmark, inside the private world that client-tests/bench/run makes. See there for its options."""
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 import time
 
+import goals
 import machine
 import page
 import tables
@@ -15,6 +17,7 @@ from driver import Driver
 from e1 import E1
 from e2 import E2
 from files import make_files
+from growth import Growth
 from knfsd import Knfsd
 from pair import E3, E4
 from world import World, sh
@@ -48,9 +51,9 @@ def offloads():
 def chosen(world):
     peers = os.environ.get("PEER", "").split()
     every = {"P": lambda: Beside(world, peers), "E1": lambda: E1(world), "E2": lambda: E2(world),
-             "E3": lambda: E3(world), "E4": lambda: E4(world), "K": lambda: Knfsd(world)}
+             "E3": lambda: E3(world), "E4": lambda: E4(world), "K": lambda: Knfsd(world), "G": lambda: Growth(world)}
     plan = {"P": tables.peers([p.split(":")[0] for p in peers]), "E1": tables.e1(),
-            "E2": tables.e2(), "E3": tables.e3(), "E4": tables.e4(), "K": tables.knfsd()}
+            "E2": tables.e2(), "E3": tables.e3(), "E4": tables.e4(), "K": tables.knfsd(), "G": tables.growth()}
     names = os.environ.get("ONLY", "").split() or [n for n in every if n != "K"]
     unknown = set(names) - set(every)
     if unknown:
@@ -78,11 +81,15 @@ def main():
     world = World(os.environ["BUILD"], os.environ["WORK"], os.environ["OUT"],
                   bool(os.environ.get("QUICK")))
     world.export = os.path.join(world.work, "export")
+    world.many = os.path.join(world.work, "many")
+    # thousands of connections; children inherit it
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     os.makedirs(os.path.join(world.out, "raw"), exist_ok=True)
     signal.signal(signal.SIGTERM, interrupted)
     signal.signal(signal.SIGINT, interrupted)
     sh("ip", "link", "set", "lo", "up")
     experiments, plan = chosen(world)
+    world.full_files = any(e.name == "P" for e in experiments)
     results = {"machine": machine.describe(), "versions": versions(world), "quick": world.quick,
                "started": time.strftime("%Y-%m-%d %H:%M:%S %z"), "interrupted": False,
                "experiments": kept(world, [e.name for e in experiments], world.quick)}
@@ -98,9 +105,11 @@ def main():
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         world.stop_all()
+    results["goals"] = goals.judge(results)
     results["finished"] = time.strftime("%Y-%m-%d %H:%M:%S %z")
     Driver(world, [], results).save()
     page.write(results, world.out)
+    print(goals.text(results))
     print(f"{world.out}/report.html  (numbers: results.json, raw/)")
     return status
 

@@ -2,14 +2,16 @@
 """report.html: one page that needs nothing else."""
 import html
 import os
+import traceback
 
+import goals
 import style
 import tables
 from answers import ANSWERS
 from figures import FIGURES
 from rows import Rows, num, size_name
 
-ORDER = ("P", "K", "E1", "E2", "E3", "E4")
+ORDER = ("P", "K", "G", "E1", "E2", "E3", "E4")
 OLD = {"E1": tables.E1_OLD, "E2": tables.E2_OLD, "E3": tables.E3_OLD, "E4": tables.E4_OLD}
 
 # metric -> heading of its column; those that a table has, in this order
@@ -20,6 +22,7 @@ COLUMNS = {
           ("p99.9", "p99.9 µs")],
     "K": [("server_us_call", "guest µs/call"), ("server_s_gb", "guest s/GB"), ("server_us_entry", "guest µs/entry"),
           ("server_percent", "guest %"), ("calls_s", "calls/s"), ("p50", "p50 µs"), ("p99", "p99 µs")],
+    "G": [("server_us_call", "spliced µs/call"), ("floor_us_call", "floor µs/call"), ("to_floor", "spliced / floor")],
     "E1": [("seconds", "seconds"), ("mb_s", "MB/s"),
            ("client_soaker_percent", "client % (soaker)"), ("client_kernel_percent", "client % (kernel)"),
            ("client_soaker_s_gb", "client s/GB (soaker)"), ("client_kernel_s_gb", "client s/GB (kernel)"),
@@ -139,18 +142,29 @@ def answer(paragraphs):
     return f"<div class=answer>{out}</div>"
 
 
-def experiment(name, entry):
+def attempt(make, entry):
+    """The page is written whatever an interrupted run left out."""
+    try:
+        return make(entry)
+    except Exception:
+        traceback.print_exc()
+        return []
+
+
+def experiment(name, entry, run):
     rows = Rows(entry).rows
     out = [f"<section id={name}><h2><span class=tag>{name}</span> {esc(entry['title'])}</h2>",
            f"<p class=question>{esc(entry['question'])}</p>"]
+    if entry.get("measured") and entry["measured"] < run["started"][:16]:
+        out.append(f"<p class=note>Measured on {esc(entry['measured'])} at revision {esc(entry.get('revision', ''))}, "
+                   "not in this run.</p>")
     if entry.get("reason"):
         out.append(f"<p class=missing>Could not be measured: {esc(entry['reason'])}</p>")
-    said = [p for p in ANSWERS[name](entry) if p.strip()] if rows else []
+    said = [p for p in attempt(ANSWERS[name], entry) if p.strip()] if rows else []
     if said:
         out.append(answer(said))
-    if rows:
-        for caption, svg in FIGURES[name](entry):
-            out.append(f"<figure>{svg}<figcaption>{esc(caption)}</figcaption></figure>")
+    for caption, svg in attempt(FIGURES[name], entry) if rows else []:
+        out.append(f"<figure>{svg}<figcaption>{esc(caption)}</figcaption></figure>")
     pair = old_table(OLD.get(name)) + new_table(name, rows)
     if pair:
         out.append(f"<div class=pair>{pair}</div>")
@@ -160,6 +174,22 @@ def experiment(name, entry):
         out.append(f"<details><summary>All rows: medians with their intervals, bytes by the server’s counters"
                    f"</summary>{full}</details>")
     return "".join(out) + "</section>"
+
+
+def goal_table(results):
+    judged = goals.judge(results)
+    counted = ", ".join(f"{n} {v}" for v in (goals.MET, goals.MISSED, goals.OPEN, goals.MISSING)
+                        if (n := sum(j["verdict"] == v for j in judged)))
+    body = ""
+    for j in judged:
+        kind = {goals.MET: "good", goals.MISSED: "bad"}.get(j["verdict"], "soft")
+        small = f"<small>{num(j['low'])}–{num(j['high'])}</small>" if j["n"] > 1 else ""
+        body += (f"<tr><td>{esc(j['goal'])}</td><td>{esc(j['how'])}</td><td class=n>{esc(j['limit'])}</td>"
+                 f"<td class=n>{num(j['measured'])} {small}</td><td class={kind}>{esc(j['verdict'])}</td></tr>")
+    return (f"<section id=goals><h2>Goals</h2><p class=question>What this server was built to reach, and what this run "
+            f"measured: {counted}. Where the interval holds the limit and the median lies beyond it, it is not decided.</p>"
+            "<div class=scroll><table><thead><tr><th>what</th><th>measured as (section)</th><th class=n>goal</th>"
+            f"<th class=n>measured</th><th>verdict</th></tr></thead><tbody>{body}</tbody></table></div></section>")
 
 
 def machine(m, versions):
@@ -189,13 +219,13 @@ def write(results, out):
     if float(results["machine"]["load_before"].split()[0] or 0) > .5:
         notes.append("The machine was busy with other work before this run began; distrust small differences.")
     nav = "".join(f"<a href=#{n}><b>{n}</b> {esc(ex[n]['title'])}</a>" for n in names)
-    body = "".join(experiment(n, ex[n]) for n in names)
+    body = "".join(experiment(n, ex[n], results) for n in names)
     page = (f"<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport "
             f"content='width=device-width,initial-scale=1'><title>spliced: benchmark</title>"
             f"<style>{style.CSS}</style><header><h1>spliced <span>benchmark</span></h1><p>{esc(results['started'])}"
             f" · revision {esc(results['versions'].get('revision', ''))}</p></header><main>"
-            + "".join(f"<p class=note>{esc(n)}</p>" for n in notes) + f"<nav>{nav}</nav>"
-            f"{body}<section id=machine><h2>The machine</h2>{machine(results['machine'], results['versions'])}"
+            + "".join(f"<p class=note>{esc(n)}</p>" for n in notes) + f"<nav><a href=#goals>Goals</a>{nav}</nav>"
+            f"{goal_table(results)}{body}<section id=machine><h2>The machine</h2>{machine(results['machine'], results['versions'])}"
             f"</section><section><h2>How to read this</h2>{style.HOW}</section></main></html>")
     with open(os.path.join(out, "report.html"), "w") as f:
         f.write(page)

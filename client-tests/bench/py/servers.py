@@ -20,8 +20,9 @@ class Server:
     """A running server. address and path say where nfsload or a client finds its file."""
     local = True
 
-    def __init__(self, world, name, address, port, mountport, child, state=None):
+    def __init__(self, world, name, address, port, mountport, child, state=None, root=None):
         self.world, self.name, self.child, self.state = world, name, child, state
+        self.root = root or world.export
         self.address, self.port, self.mountport = address, port, mountport
         self.pid = child.pid
 
@@ -29,7 +30,7 @@ class Server:
         """through: (address, port) of a relay, whose CPU is not the server's."""
         address, port = through or (self.address, self.port)
         mountport = port if through else self.mountport
-        return f"{self.name}={address}:{port}:{mountport}{self.world.export}//{file}@{self.pid}"
+        return f"{self.name}={address}:{port}:{mountport}{self.root}//{file}@{self.pid}"
 
     def cpu_ns(self):
         return cpu_ns(self.pid)
@@ -49,31 +50,32 @@ class Server:
         self.world.stop(self.child)
 
 
-def started(world, name, child, address, port, mountport, ns, log, state=None):
+def started(world, name, child, address, port, mountport, ns, log, state=None, root=None):
     for p in {port, mountport}:
         if not world.wait_port(address, p, child, ns):
             world.stop(child)
             raise Unestablished(f"{name} did not start: {world.last_words(log)}")
-    return Server(world, name, address, port, mountport, child, state)
+    return Server(world, name, address, port, mountport, child, state, root)
 
 
 def spliced(world, name, port, address="127.0.0.1", ns=None, program="spliced", mode=None,
-            more=()):
+            more=(), root=None):
     """mode: -z. program: below the build directory, or a path."""
     state, log = os.path.join(world.work, "state-" + name), name + ".log"
     os.makedirs(state, exist_ok=True)
     words = [world.tool(program), "-p", port, "-a", address, "-s", state, "-R", "-q",
              "-o", "rw,insecure,no_root_squash", "-c", "*"]
-    words += (["-z", mode] if mode else []) + list(more) + [world.export]
+    words += (["-z", mode] if mode else []) + list(more) + [root or world.export]
     child = world.start(words, ns=ns, cpu=world.server_cpu, log=log)
-    return started(world, name, child, address, port, port, ns, log, state)
+    return started(world, name, child, address, port, port, ns, log, state, root)
 
 
-def floor(world, name, port, mode, address="127.0.0.1", ns=None, file="file"):
+def floor(world, name, port, mode, address="127.0.0.1", ns=None, file="file", root=None):
+    """mode: --hot and so on; "pipe write" serves WRITEs, which end in the file, too."""
     log = name + ".log"
-    child = world.start([world.tool("floor"), "--" + mode, "-p", port, "-a", address,
-                         os.path.join(world.export, file)], ns=ns, cpu=world.server_cpu, log=log)
-    return started(world, name, child, address, port, port, ns, log)
+    child = world.start([world.tool("floor"), *("--" + m for m in mode.split()), "-p", port, "-a", address,
+                         os.path.join(root or world.export, file)], ns=ns, cpu=world.server_cpu, log=log)
+    return started(world, name, child, address, port, port, ns, log, root=root)
 
 
 def ganesha(world, port, address="127.0.0.1", ns=None):

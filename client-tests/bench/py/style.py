@@ -31,6 +31,7 @@ table{border-collapse:collapse;width:100%;font-size:.88rem;font-variant-numeric:
 th{text-align:left;color:var(--soft);font-weight:600;border-bottom:1.5px solid #cfd8dd;padding:.3rem .5rem;vertical-align:bottom}
 td{padding:.26rem .5rem;border-bottom:1px solid #0000000d;white-space:nowrap}
 .n{text-align:right}td small{color:#93a0aa;margin-left:.3em;font-size:.82em}
+.good{color:#2b7a3d;font-weight:600}.bad{color:var(--warm);font-weight:600}.soft{color:var(--soft)}
 tr.new td{border-top:1px solid #cfd8dd}
 .missing{color:var(--warm);white-space:normal;font-style:italic}
 details{margin-top:1rem}summary{cursor:pointer;color:var(--teal);font-weight:600}

@@ -11,6 +11,9 @@ import subprocess
 import time
 
 
+LIMIT = 600  # seconds after which a tool that should be done in one is given up
+
+
 class Unestablished(Exception):
     """A condition could not be established: the row says why and is not drawn."""
 
@@ -21,7 +24,7 @@ def sh(*words, ns=None, check=True):
     if ns:
         words = ["nsenter", f"--net=/run/netns/{ns}"] + words
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          start_new_session=True)
+                          start_new_session=True, timeout=LIMIT)
     if check and done.returncode:
         raise Unestablished(f"{' '.join(words)}: {done.stdout.strip()[-300:]}")
     return done.stdout
@@ -56,6 +59,7 @@ class World:
         self.build, self.work, self.out, self.quick = build, work, out, quick
         self.cpus = sorted(os.sched_getaffinity(0))
         self.server_cpu, self.client_cpu = self.cpus[0], self.cpus[-1]
+        self.full_files = False  # the directory of 100,000 names too
         self.children = []
         self.raw = None  # file that gets every raw measurement of the experiment
 
@@ -109,8 +113,19 @@ class World:
             words = ["taskset", "-c", str(cpu)] + words
         if ns:
             words = ["nsenter", f"--net=/run/netns/{ns}"] + words
-        done = subprocess.run(words, capture_output=True, text=True, start_new_session=True)
+        done = subprocess.run(words, capture_output=True, text=True, start_new_session=True, timeout=LIMIT)
         return self.parse_load(done.stdout, done.stderr, done.returncode)
+
+    def nfsload_many(self, args, cpu):
+        """Several servers in one run, round by round: all that nfsload says. Failed calls fail the row."""
+        words = ["taskset", "-c", str(cpu)] if len(self.cpus) > 1 else []
+        words += [self.tool("nfsload"), "--json"] + list(map(str, args))
+        done = subprocess.run(words, capture_output=True, text=True, start_new_session=True, timeout=LIMIT)
+        if done.returncode or not done.stdout:
+            raise Unestablished(done.stderr.strip()[-300:] or f"nfsload ended with status {done.returncode}")
+        said = json.loads(done.stdout)
+        self.keep_raw(said)
+        return said
 
     def parse_load(self, out, err, status):
         if status == 1 or not out:
