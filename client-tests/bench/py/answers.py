@@ -161,21 +161,29 @@ def e4(entry):
     return [" ".join(out), " ".join(s for s in second if s)]
 
 
+def multiples(rows, other):
+    """[(work, ratio of spliced to other)] of processor time, cheapest first."""
+    found = []
+    for work in rows.values("work", part="closed"):
+        at = {"work": work, "part": "closed"}
+        m = "server_us_entry" if work.startswith("READDIRPLUS") else "server_us_call"
+        r = compare(rows.find(server="spliced", **at), rows.find(server=other, **at), m)
+        if r:
+            found.append((work.replace("READDIRPLUS 100,000", "READDIRPLUS of 100,000 entries"), r["median"]))
+    return sorted(found, key=lambda f: f[1])
+
+
 def beside(entry):
-    rows, out, metric = Rows(entry), [], "server_us_call"
-    for other, name in (("ganesha", "nfs-ganesha"), ("floor", "the floor")):
-        parts = []
-        for work in rows.values("work", part="closed"):
-            at = {"work": work, "part": "closed"}
-            m = "server_us_entry" if work == "READDIRPLUS" else metric
-            r = compare(rows.find(server="spliced", **at), rows.find(server=other, **at), m)
-            if r:
-                parts.append(f"{work} {num(r['median'])}")
-        if parts:
-            out.append(f"• as a multiple of {name}’s: {', '.join(parts)};")
+    rows, out = Rows(entry), []
+    peer, floor = multiples(rows, "ganesha"), multiples(rows, "floor")
+    for text, some in (("Cheaper than nfs-ganesha, in its processor time for a call: {}.",
+                        [f"{w} {percent(x)}" for w, x in peer if x < 1]),
+                       ("Dearer than nfs-ganesha: {}.", [f"{w} {num(x)} times" for w, x in peer if x >= 1]),
+                       ("As a multiple of the floor, the wire alone: {}.", [f"{w} {num(x)}" for w, x in floor])):
+        if some:
+            out.append("• " + text.format("; ".join(some)))
     if out:
-        out[-1] = out[-1][:-1] + "."
-        out.insert(0, "Processor time of spliced for a call (READDIRPLUS: for an entry), below 1 being cheaper:")
+        out.insert(0, "Processor time that spliced takes for a call (READDIRPLUS: for an entry):")
     best = {}
     for r in rows.all(part="open"):
         c = r["conditions"]
@@ -205,12 +213,12 @@ def knfsd(entry):
 
 def growth(entry):
     rows, out = Rows(entry), []
-    for kind, what in (("files", "READs spread over"), ("connections", "4 READs in flight on each of")):
+    for kind, what in (("files", "of one in"), ("connections", "with four in flight on each of")):
         found = rows.all(grows=kind)
-        parts = [f"{r['conditions']['n']:,}: {num(median(r, 'server_us_call'))} µs ({num(median(r, 'to_floor'))} times the floor)"
+        parts = [f"{num(median(r, 'server_us_call'))} µs {what} {r['conditions']['n']:,} ({num(median(r, 'to_floor'))} times the floor)"
                  for r in found]
         if parts:
-            out.append(f"• {what} so many {kind}, a call costs spliced at {'; at '.join(parts)}.")
+            out.append(f"• {kind.capitalize()}: a READ costs " + ", ".join(parts) + ".")
     return out
 
 

@@ -18,7 +18,8 @@ set encoding utf8
 set border 3 lc rgb '#8a94a0' lw 1
 set tics nomirror scale 0.5 textcolor rgb '#3c4650'
 set grid ytics lc rgb '#e3e8ec' lt 1 lw 1
-set key top right reverse Left samplen 1 spacing 1.15 textcolor rgb '#3c4650'
+set key at screen 0.5, screen 0.985 center top horizontal reverse Left samplen 1 width 1 textcolor rgb '#3c4650'
+set tmargin 4
 set title font ',14' textcolor rgb '#1d252c' offset 0,-0.3
 set ylabel textcolor rgb '#3c4650'
 set xlabel textcolor rgb '#3c4650'
@@ -77,7 +78,7 @@ set errorbars 0.5 lw 1 lc rgb '#3c4650'
 set boxwidth 0.92
 set bmargin {3.6 if any(chr(92) in g for g in groups) else 2.4}
 set xtics scale 0
-set {'logscale y' if log else f'yrange [0:{1.3 * top or 1}]'}
+set {'logscale y' if log else f'yrange [0:{1.1 * top or 1}]'}
 {'set yrange [*:*]' if log else 'unset logscale y'}
 {'set key' if first else 'unset key'}
 plot {', '.join(plots)}
@@ -178,6 +179,8 @@ def e4(entry):
 set ylabel 'seconds per GB'
 {SIZES}
 set logscale y
+set tmargin 3
+set key inside top right vertical
 set ytics (0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
 plot {', '.join(plots)}
 """ + e4_ratios(rows)
@@ -217,19 +220,27 @@ set ylabel 'ratio of CPU (below 1: cheaper)'
 unset logscale y
 set ytics auto
 set yrange [0:*]
-set key bottom left
+set key inside bottom left vertical
 plot {', '.join(plots)}
 """
+
+
+def two_lines(name):
+    """A long label of an axis, broken where it hurts least."""
+    at = name.find(", ") + 1 or name.find(" ")
+    return name if at < 0 else name[:at].rstrip() + chr(92) + "n" + name[at:].strip()
 
 
 def beside(entry):
     rows, out = Rows(entry), []
     works, servers = rows.values("work", part="closed"), rows.values("server", part="closed")
-    names = {w.replace(" ", chr(92) + "n", 1): w for w in works}
-    script = bars("Server CPU per call", "µs (logarithmic)", list(names), servers,
-                  lambda g, s: of(rows.find(work=names[g], server=s), "server_us_call"), log=True)
-    if script:
-        out.append(("What a call costs the server", draw("pa", "set xtics font ',11'\n" + script)))
+    reads = [w for w in works if w.startswith("READ ")]
+    for i, (group, title) in enumerate(((reads, "READ"), ([w for w in works if w not in reads], "Everything else"))):
+        names = {two_lines(w): w for w in group}
+        script = bars(f"{title}: server CPU per call", "µs (logarithmic)", list(names), servers,
+                      lambda g, s: of(rows.find(work=names[g], server=s), "server_us_call"), log=True)
+        if script:
+            out.append(("What a call costs the server" if i else "", draw(f"pa{i}", "set xtics font ',11'\n" + script, h=320)))
     panels = []
     for metric, text in (("p50", "half of the calls"), ("p99", "99 %")):
         pick = lambda s: {r["conditions"]["rate"]: r for r in rows.all(part="open", server=s)}
@@ -241,7 +252,6 @@ set xlabel 'calls per second asked for'
 set logscale xy
 set format y '%.0f'
 set xrange [800:100000]
-set key top left
 {'set key' if metric == 'p50' else 'unset key'}
 plot """ + ", ".join(plots) + "\n")
     script = side_by_side(panels, 340)
@@ -252,7 +262,7 @@ plot """ + ", ".join(plots) + "\n")
 
 def knfsd(entry):
     rows, out = Rows(entry), []
-    names = {w.replace(" ", chr(92) + "n", 1): w for w in rows.values("work")}
+    names = {two_lines(w): w for w in rows.values("work")}
     script = bars("Processor time of the guest per call", "µs (logarithmic)", list(names), rows.values("server"),
                   lambda g, s: of(rows.find(work=names[g], server=s), "server_us_call"), log=True)
     if script:
@@ -278,7 +288,7 @@ set logscale x
 set format x '%.0f'
 set xrange [0.7:{2 * most}]
 set yrange [0:*]
-set key bottom right
+{'unset key' if panels else 'set key'}
 plot """ + ", ".join(plots) + "\n")
     script = side_by_side(panels, 340)
     return [("As files and connections become many", draw("ga", script))] if script else []

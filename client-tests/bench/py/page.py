@@ -164,7 +164,7 @@ def experiment(name, entry, run):
     if said:
         out.append(answer(said))
     for caption, svg in attempt(FIGURES[name], entry) if rows else []:
-        out.append(f"<figure>{svg}<figcaption>{esc(caption)}</figcaption></figure>")
+        out.append(f"<figure>{svg}{f'<figcaption>{esc(caption)}</figcaption>' if caption else ''}</figure>")
     pair = old_table(OLD.get(name)) + new_table(name, rows)
     if pair:
         out.append(f"<div class=pair>{pair}</div>")

@@ -55,6 +55,9 @@ processor; what it loses is the load, whoever caused it. <b>kernel</b>: the proc
 the process (all its threads), or to everything but the soaker where there is no process.</li>
 <li><b>floor</b> is the price of the wire alone: a server whose replies are ready beforehand (data from a hot
 buffer for small READs, file pages through a pipe for large ones and in E1), or a bare sendfile loop, or the kernel’s own forwarding in a relay’s place.</li>
+<li><b>K</b> happens in a virtual machine. Without KVM its clock counts instructions, 8 ns each: seconds there compare
+servers with each other, and with nothing outside. Where “guest %” is far below 100 the client did not keep it busy, and
+servers that answer many calls at once had fewer to answer.</li>
 <li>Loopback, veth and tap devices do not copy spliced pages, so what a sender saves there is real; the receiver’s copy
 stays. What a network card would add (interrupts, DMA) is not in these numbers.</li>
 <li>A row whose condition could not be established says why and is not drawn. results.json holds every number,

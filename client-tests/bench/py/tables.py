@@ -195,7 +195,7 @@ def growth():
     for grows, full, quick in (("files", (1, 1000, 1_000_000), (1, 1000)),
                                ("connections", (1, 64, 1000, 5000), (1, 64))):
         for n in full:
-            seconds = 18 + n / 11_000 if grows == "files" else 18 + n / 500
+            seconds = 18 + n / 8_000 if grows == "files" else 18 + n / 500
             rows.append(row(1, 0, seconds, grows=grows, n=n) if n not in quick else
                         row(1, 1, seconds, seconds * 1.6, grows=grows, n=n))
     return rows

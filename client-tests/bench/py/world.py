@@ -120,7 +120,7 @@ class World:
         """Several servers in one run, round by round: all that nfsload says. Failed calls fail the row."""
         words = ["taskset", "-c", str(cpu)] if len(self.cpus) > 1 else []
         words += [self.tool("nfsload"), "--json"] + list(map(str, args))
-        done = subprocess.run(words, capture_output=True, text=True, start_new_session=True, timeout=LIMIT)
+        done = subprocess.run(words, capture_output=True, text=True, start_new_session=True, timeout=3 * LIMIT)
         if done.returncode or not done.stdout:
             raise Unestablished(done.stderr.strip()[-300:] or f"nfsload ended with status {done.returncode}")
         said = json.loads(done.stdout)
