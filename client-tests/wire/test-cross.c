@@ -363,6 +363,14 @@ comes_and_goes(struct bed *b)
 	CU_ASSERT_NOT_EQUAL(bed_getattr(b, &file, NULL), NFS3_OK);
 	CU_ASSERT_EQUAL(bed_lookup(b, &b->root_a, "m", &fh), NFS3_OK);
 	CU_ASSERT_EQUAL(find(b, &fh, "inside"), NFS3ERR_NOENT);
+	/* also when there was no time to see the place empty */
+	CU_ASSERT_EQUAL(umount2(bed_path(b, "a/m"), MNT_DETACH), 0);
+	put_tmpfs(b, "a/m");
+	bed_write(b, "a/m/third", "", 0);
+	serve(b, "a", RW ",crossmnt", "127.0.0.1", NULL);
+	CU_ASSERT_EQUAL(bed_getattr(b, &fh, NULL), NFS3ERR_STALE);
+	CU_ASSERT_EQUAL(bed_lookup(b, &b->root_a, "m", &fh), NFS3_OK);
+	CU_ASSERT_EQUAL(find(b, &fh, "third"), NFS3_OK);
 }
 
 /* A file system that is mounted later is led into from the next table on, and one that is gone is
@@ -411,7 +419,17 @@ nohide(struct bed *b)
 	CU_ASSERT_EQUAL(bed_lookup(b, &b->root_a, "m", &fh), clones(b) ? NFS3_OK : NFS3ERR_ACCES);
 	CU_ASSERT_FALSE(clones(b) && same(&fh, &m));
 	CU_ASSERT_EQUAL(entry(b, &b->root_a, "m", true).has_attr, clones(b));
+	/* nohide is a word for the clients it is written for, too */
+	serve(b, "a", RW, "127.0.0.0/8", "a/m", "ro,no_root_squash,nohide", "127.0.0.1", "a/m",
+	      "ro,no_root_squash", "127.0.0.2", NULL);
+	CU_ASSERT_EQUAL(bed_getattr(b, &m, NULL), NFS3_OK);
+	CU_ASSERT_EQUAL(bed_lookup(b, &b->root_a, "m", &fh), clones(b) ? NFS3_OK : NFS3ERR_ACCES);
+	CU_ASSERT_FALSE(clones(b) && same(&fh, &m));
+	CU_ASSERT_EQUAL(bed_lookup(b, &m, "..", &fh), NFS3_OK);
+	CU_ASSERT_TRUE(same(&fh, &m));
 	peer_is(b, "127.0.0.1");
+	CU_ASSERT_EQUAL(bed_lookup(b, &b->root_a, "m", &fh), NFS3_OK);
+	CU_ASSERT_TRUE(same(&fh, &m));
 }
 
 /* A mount with a line of its own is led into by its nohide or its parent's crossmnt, under its own

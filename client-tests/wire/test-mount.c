@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* MOUNT: what it hands out is what the caller could have reached, and its lists tell each caller
  * what concerns it. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "harm.h"
 #include "lib/bed.h"
 #include "store.h"
 
@@ -403,11 +406,41 @@ TEST(wire_mount, links_give_nothing_away)
 	CU_ASSERT_EQUAL(mnt(b, "/link/p", NULL), MNT3_OK);
 	CU_ASSERT_EQUAL(mnt(b, "/link/p/q", NULL), MNT3ERR_ACCES);
 	CU_ASSERT_EQUAL(mnt(b, "/a/p/in", NULL), MNT3ERR_ACCES);
-	/* who may mount nothing gets no path looked up */
 	in->sin_addr.s_addr = htonl(0xc0a80101);
 	memset(b->peer.rules, 0, sizeof b->peer.rules);
 	CU_ASSERT_EQUAL(mnt(b, "/link", NULL), MNT3ERR_ACCES);
 	bed_free(b);
+}
+
+struct asking {
+	const char *parent;
+	in_addr_t address;
+};
+
+/* In a child: opening anything by O_PATH ends it. */
+static void
+ask_for_nothing(void *arg)
+{
+	const struct asking *a = arg;
+	struct bed *b = bed_new(&(struct bed_opts){.parent = a->parent});
+
+	((struct sockaddr_in *)&b->peer.addr)->sin_addr.s_addr = a->address;
+	make_link(b, "a", "link");
+	harm_call(&(struct harm){SYS_openat, 2, O_PATH}, 0);
+	CU_ASSERT_EQUAL(mnt(b, "/link", NULL), MNT3ERR_ACCES);
+}
+
+/* For a peer that may mount nothing no path is looked up: it could be one that hangs. */
+TEST(wire_mount, links_for_clients_only)
+{
+	char dir[] = "/tmp/check-links-XXXXXX", cmd[64];
+	struct asking stranger = {dir, htonl(0xc0a80101)}, client = {dir, htonl(INADDR_LOOPBACK)};
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+	CU_ASSERT_EQUAL(harm_in_child(ask_for_nothing, &stranger), 0);
+	CU_ASSERT_EQUAL(harm_in_child(ask_for_nothing, &client), -1);
+	snprintf(cmd, sizeof cmd, "rm -rf %s", dir);
+	CU_ASSERT_EQUAL(system(cmd), 0);
 }
 
 /* Two exports are two callers: a walk that begins again under another export's rules is squashed
