@@ -17,6 +17,7 @@ static const struct command {
     {"top", "[--once SECONDS]", "rates, refreshed every second; q ends", 0, 2, ctl_top},
     {"exports", "", "what is exported, to whom, with which options", 0, 0, NULL},
     {"clients", "", "who is connected", 0, 0, NULL},
+    {"settle", "", "sync and close what clients wrote, as before remount,ro", 0, 0, NULL},
     {"fh", "HEX", "what a file handle means", 1, 1, NULL},
     {"key", "export|import FILE", "move the handle key (works without a server)", 2, 2, ctl_key},
     {"reload", "", "read the exports again; prints what changes", 0, 0, NULL},

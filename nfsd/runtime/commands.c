@@ -20,6 +20,7 @@
 #include "resolver.h"
 #include "stat.h"
 #include "version.h"
+#include "vmod.h"
 
 /* ---- stat ---- */
 
@@ -260,6 +261,28 @@ cmd_clients(void *arg, int argc, char **argv, FILE *out)
 	return store_mounts(s->store, print_mount, out);
 }
 
+/* ---- files ---- */
+
+/* Twice: what is synced the first time can be closed the second. */
+static int
+cmd_settle(void *arg, int argc, char **argv, FILE *out)
+{
+	struct server *s = arg;
+
+	(void)argc;
+	(void)argv;
+	uint64_t was = vfs_verifier(&s->vfs);
+	files_settle(s->files, 0);
+	files_settle(s->files, 0);
+	files_sweep(s->files);
+	if (vfs_verifier(&s->vfs) == was)
+		return 0;
+	fputs("settle: a disk failed; the log says which error, and clients write again what they "
+	      "have not committed\n",
+	      out);
+	return EIO;
+}
+
 /* ---- handles and key ---- */
 
 static int
@@ -346,6 +369,7 @@ static const struct admin_command commands[] = {
     {"explain", "CLIENT PATH [UID]", "what a client may do with a path, and why", true,
      cmd_explain},
     {"clients", NULL, "connections now, and the mount list", true, cmd_clients},
+    {"settle", NULL, "sync and close what clients wrote and nobody uses", true, cmd_settle},
     {"fh", "HEX", "what a file handle means", true, cmd_fh},
     {"key", "export", "the key of the handles, for another server", false, cmd_key},
     {"version", NULL, "the server's version", false, cmd_version},
