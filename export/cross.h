@@ -64,9 +64,10 @@ bool opening_wait(struct opening *, int ms, struct opened *o);
 struct opening *opening_ref(struct opening *);
 void opening_put(struct opening *);
 
-/* Opens an export by its path; mount: key of what is mounted there, 0 for one with a line. NULL
- * with *code and err. */
-struct export *export_open(const struct export_env *, const char *path, const struct export_opts *,
-			   bool rw, uint64_t mount, int *code, char *err, size_t errlen);
+/* Opens an export by its path, and where that is on this machine; mount: key of what is mounted
+ * there, 0 for one with a line. NULL with *code and err. */
+struct export *export_open(const struct export_env *, const char *path, const char *where,
+			   const struct export_opts *, bool rw, uint64_t mount, int *code,
+			   char *err, size_t errlen);
 
 #endif

@@ -17,6 +17,7 @@
  */
 #include "mounts.h"
 #include "plan.h"
+#include "rootdir.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,8 +129,9 @@ add_crossed(struct merging *g, const struct mount *m)
 	export_opts_default(&x->opts);
 	g->n++;
 	x->path = strdup(m->path);
+	x->where = rootdir_where(g->p->rootdir, m->path);
 	x->type = strdup(m->type);
-	return x->path && x->type;
+	return x->path && x->where && x->type;
 }
 
 static bool
@@ -163,7 +165,7 @@ plan_cross(struct plan *p)
 	struct merging g = {.p = p};
 	bool good;
 
-	if (!is_wanted(p) || !mounts_read(&g.ms))
+	if (!is_wanted(p) || !mounts_read(&g.ms, p->rootdir))
 		return true;
 	g.v = calloc(p->n + g.ms.n + 1, sizeof *g.v);
 	g.place = calloc(p->n + 1, sizeof *g.place);

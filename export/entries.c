@@ -100,6 +100,7 @@ entries_free(struct entries *e)
 bool
 entries_copy(struct entries *to, const struct entries *from)
 {
+	to->rootdir = from->rootdir;
 	for (size_t i = 0; i < from->n; i++) {
 		const struct entry *o = &from->v[i];
 		struct entry n = *o;

@@ -19,6 +19,7 @@ struct entries {
 	struct entry *v;
 	size_t n, cap;
 	struct sources *sources; /* NULL until something was added */
+	const char *rootdir;	 /* of all the paths (rootdir.h); not owned; NULL: none */
 };
 
 /* Adds what a text says; name: of its file. False on any error in it (all are in the diag); what

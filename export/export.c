@@ -16,6 +16,7 @@ export_free(struct export *ex)
 	root_close(ex);
 	walk_free(ex->walk);
 	free(ex->path);
+	free(ex->where);
 	free(ex);
 }
 
@@ -51,6 +52,7 @@ export_table_put(struct export_table *t)
 	}
 	for (size_t i = 0; i < t->nabsent; i++) {
 		free(t->absent[i].path);
+		free(t->absent[i].where);
 		free(t->absent[i].why);
 		rules_put(t->absent[i].rules);
 	}

@@ -117,7 +117,8 @@ struct export
 	uint32_t id, id_old; /* id_old: by the previous key; 0: none */
 	uint32_t ns; /* name space of its serials in the store; from the same as id, but no key, so
 			that it survives a new one */
-	char *path;  /* canonical */
+	char *path;  /* canonical, as clients name it */
+	char *where; /* the same on this machine: see rootdir.h */
 	struct walk *walk; /* what serial walks remember */
 	struct fs fs;
 	nfs_fh3 root;	/* sealed handle of the root */
@@ -130,7 +131,7 @@ struct export
 /* What is exported, but not there now: no such path, or nothing mounted where something should be.
  */
 struct absent {
-	char *path;
+	char *path, *where; /* as of an export */
 	char *why;
 	bool missing; /* there is no such path */
 	bool crossed; /* as in struct export_table */

@@ -57,8 +57,39 @@ add(struct mounts *ms, struct libmnt_fs *fs)
 	return m->path && m->type;
 }
 
+static void
+free_mount(struct mount *m)
+{
+	free(m->path);
+	free(m->type);
+}
+
+/* Only what is beneath the root, its mount among it, by paths from there. */
+static void
+narrow(struct mounts *ms, const char *rootdir)
+{
+	const struct mount *base = mounts_of(ms, rootdir);
+	int base_id = base ? base->id : -1;
+	size_t kept = 0, len = strlen(rootdir);
+
+	for (size_t i = 0; i < ms->n; i++) {
+		struct mount m = ms->v[i];
+		bool below = strncmp(m.path, rootdir, len) == 0 && m.path[len] == '/';
+
+		if (below)
+			memmove(m.path, m.path + len, strlen(m.path + len) + 1);
+		else if (m.id == base_id)
+			strcpy(m.path, "/");
+		if (below || m.id == base_id)
+			ms->v[kept++] = m;
+		else
+			free_mount(&m);
+	}
+	ms->n = kept;
+}
+
 bool
-mounts_read(struct mounts *ms)
+mounts_read(struct mounts *ms, const char *rootdir)
 {
 	struct libmnt_table *tb = mnt_new_table_from_file("/proc/self/mountinfo");
 	struct libmnt_iter *it = mnt_new_iter(MNT_ITER_FORWARD);
@@ -77,16 +108,18 @@ mounts_read(struct mounts *ms)
 		mounts_free(ms);
 	else
 		qsort(ms->v, ms->n, sizeof *ms->v, by_path);
+	if (good && rootdir) {
+		narrow(ms, rootdir);
+		qsort(ms->v, ms->n, sizeof *ms->v, by_path);
+	}
 	return good;
 }
 
 void
 mounts_free(struct mounts *ms)
 {
-	for (size_t i = 0; i < ms->n; i++) {
-		free(ms->v[i].path);
-		free(ms->v[i].type);
-	}
+	for (size_t i = 0; i < ms->n; i++)
+		free_mount(&ms->v[i]);
 	free(ms->v);
 	*ms = (struct mounts){0};
 }

@@ -22,8 +22,9 @@ struct mounts {
 	size_t n;
 };
 
-/* False, with nothing in it, when /proc/self/mountinfo cannot be read. */
-bool mounts_read(struct mounts *);
+/* False, with nothing in it, when /proc/self/mountinfo cannot be read. rootdir: what is not beneath
+ * it is left out, and paths begin there (rootdir.h); NULL: the whole. */
+bool mounts_read(struct mounts *, const char *rootdir);
 void mounts_free(struct mounts *);
 
 /* Is this what a path walk meets at its path? (Else it is covered by a later mount, there or

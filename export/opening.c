@@ -33,15 +33,16 @@ struct opening {
 	struct export_env env;
 	struct export *from;
 	struct export_opts opts;
-	char *path;
+	char *path, *where;
 	uint64_t mount;
 	int mnt_id;
 	bool rw, crossed;
 };
 
 struct export *
-export_open(const struct export_env *env, const char *path, const struct export_opts *opts, bool rw,
-	    uint64_t mount, int *code, char *err, size_t errlen)
+export_open(const struct export_env *env, const char *path, const char *where,
+	    const struct export_opts *opts, bool rw, uint64_t mount, int *code, char *err,
+	    size_t errlen)
 {
 	struct export *ex = calloc(1, sizeof *ex);
 
@@ -54,8 +55,9 @@ export_open(const struct export_env *env, const char *path, const struct export_
 	ex->rw = rw;
 	ex->mount = mount;
 	ex->path = strdup(path);
+	ex->where = strdup(where);
 	ex->walk = walk_new();
-	if (ex->path && ex->walk)
+	if (ex->path && ex->where && ex->walk)
 		*code = root_open(env, ex, opts, rw, err, errlen);
 	if (*code == 0)
 		return ex;
@@ -117,8 +119,8 @@ open_it(struct opening *o)
 		r->code = say(r->err, sizeof r->err, errno ? errno : ENOENT,
 			      "the directory above it cannot be found in export %s", o->from->path);
 	else if (o->crossed)
-		r->ex = export_open(&o->env, o->path, &o->opts, o->rw, o->mount, &r->code, r->err,
-				    sizeof r->err);
+		r->ex = export_open(&o->env, o->path, o->where, &o->opts, o->rw, o->mount, &r->code,
+				    r->err, sizeof r->err);
 	if (r->ex && r->ex->fs.mnt_id != (uint64_t)o->mnt_id) {
 		export_put(r->ex);
 		r->ex = NULL;
@@ -204,11 +206,12 @@ opening_start(const struct export_env *env, const struct plan_export *x, struct 
 	o->from = export_ref(from);
 	o->opts = x->opts;
 	o->path = strdup(x->path);
+	o->where = strdup(x->where);
 	o->mount = x->mount;
 	o->mnt_id = x->mnt_id;
 	o->rw = x->rw;
 	o->crossed = x->crossed;
-	if (!o->path) {
+	if (!o->path || !o->where) {
 		opening_put(o);
 		return NULL;
 	}
@@ -266,5 +269,6 @@ opening_put(struct opening *o)
 	pthread_cond_destroy(&o->cond);
 	pthread_mutex_destroy(&o->lock);
 	free(o->path);
+	free(o->where);
 	free(o);
 }

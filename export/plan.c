@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "plan.h"
 #include "log.h"
+#include "rootdir.h"
 #include "say.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -40,6 +41,7 @@ plan_free(struct plan *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		free(p->v[i].path);
+		free(p->v[i].where);
 		free(p->v[i].absent);
 		free(p->v[i].type);
 		rules_put(p->v[i].rules);
@@ -67,8 +69,9 @@ plan_say(struct diag *d, enum diag_level level, const struct sources *s, struct 
 
 struct item {
 	const struct entry *e;
-	char *real; /* canonical path, or the written one */
-	char *why;  /* it is not there */
+	char *real;  /* canonical path, or the written one */
+	char *where; /* on this machine */
+	char *why;   /* it is not there */
 	bool missing;
 	size_t order;
 };
@@ -100,11 +103,30 @@ why_no_path(const char *real, int code)
 	}
 }
 
+static bool
+is_mount_point(const char *path)
+{
+	struct statx x;
+
+	return statx(AT_FDCWD, path, 0, STATX_TYPE, &x) == 0 &&
+	       x.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+}
+
+/* Is something mounted where option mountpoint asks for it? */
+static bool
+is_mounted(const struct entry *e, const char *rootdir, const char *where)
+{
+	char *mp = e->mountpoint ? rootdir_real(rootdir, e->mountpoint) : NULL;
+	bool yes = e->mountpoint ? mp && is_mount_point(mp) : is_mount_point(where);
+
+	free(mp);
+	return yes;
+}
+
 /* NULL, or why this path cannot be served now. */
 static const char *
-trouble(const struct entry *e, const char *real)
+trouble(const struct entry *e, const char *rootdir, const char *real)
 {
-	const char *mp = e->mountpoint ? e->mountpoint : real;
 	struct statx x;
 
 	if (!*e->path)
@@ -113,8 +135,7 @@ trouble(const struct entry *e, const char *real)
 		return why_no_path(real, errno);
 	if (!S_ISDIR(x.stx_mode))
 		return "is not a directory; only directories are exported";
-	if (e->client.opts.mountpoint && (statx(AT_FDCWD, mp, 0, STATX_TYPE, &x) < 0 ||
-					  !(x.stx_attributes & STATX_ATTR_MOUNT_ROOT)))
+	if (e->client.opts.mountpoint && !is_mounted(e, rootdir, real))
 		return e->mountpoint
 			   ? "nothing is mounted at the path of mountpoint="
 			   : "nothing is mounted there, and option mountpoint asks for it";
@@ -138,21 +159,22 @@ tidy(const char *path)
 }
 
 static bool
-item_fill(struct item *it, const struct entry *e, size_t order)
+item_fill(struct item *it, const struct entry *e, const char *rootdir, size_t order)
 {
-	char *real = *e->path ? realpath(e->path, NULL) : NULL;
-	const char *why = trouble(e, real);
+	char *where = *e->path ? rootdir_real(rootdir, e->path) : NULL;
+	const char *why = trouble(e, rootdir, where);
 
-	*it = (struct item){.e = e, .order = order};
-	it->real = real ? real : tidy(e->path);
+	*it = (struct item){.e = e, .order = order, .missing = !where};
+	it->real = where ? strdup(rootdir_shown(rootdir, where)) : tidy(e->path);
+	it->where = where || !it->real ? where : rootdir_where(rootdir, it->real);
 	it->why = why ? strdup(why) : NULL;
-	it->missing = !real;
-	return it->real && (!why || it->why);
+	return it->real && it->where && (!why || it->why);
 }
 
 /* Entries of one line follow each other: what the path is was found out a moment ago. */
 static bool
-item_like(struct item *it, const struct item *before, const struct entry *e, size_t order)
+item_like(struct item *it, const struct item *before, const struct entry *e, const char *rootdir,
+	  size_t order)
 {
 	const struct entry *b = before->e;
 
@@ -160,12 +182,15 @@ item_like(struct item *it, const struct item *before, const struct entry *e, siz
 	    b->client.opts.mountpoint != e->client.opts.mountpoint ||
 	    !b->mountpoint != !e->mountpoint ||
 	    (e->mountpoint && strcmp(b->mountpoint, e->mountpoint) != 0))
-		return item_fill(it, e, order);
-	*it = (struct item){
-	    .e = e, .order = order, .real = strdup(before->real), .missing = before->missing};
+		return item_fill(it, e, rootdir, order);
+	*it = (struct item){.e = e,
+			    .order = order,
+			    .real = strdup(before->real),
+			    .where = strdup(before->where),
+			    .missing = before->missing};
 	if (before->why)
 		it->why = strdup(before->why);
-	return it->real && (!before->why || it->why);
+	return it->real && it->where && (!before->why || it->why);
 }
 
 static int
@@ -393,10 +418,11 @@ add_export(const struct making *m, const struct item *v, size_t n)
 	bool good;
 
 	x->path = strdup(v->real);
+	x->where = strdup(v->where);
 	x->rules = calloc(1, sizeof *x->rules);
 	if (x->rules)
 		x->rules->v = calloc(n, sizeof *x->rules->v);
-	if (!x->path || !x->rules || !x->rules->v)
+	if (!x->path || !x->where || !x->rules || !x->rules->v)
 		return false;
 	x->above = SIZE_MAX;
 	x->rules->refs = 1;
@@ -452,13 +478,15 @@ plan_make(struct plan *p, const struct entries *e, bool unprivileged, struct dia
 	unsigned errors = d->errors;
 	bool good = items != NULL;
 
-	*p = (struct plan){.sources = e->sources ? sources_ref(e->sources) : NULL};
+	*p = (struct plan){.sources = e->sources ? sources_ref(e->sources) : NULL,
+			   .rootdir = e->rootdir};
 	for (size_t i = 0; good && i < e->n; i++)
-		good = i ? item_like(&items[i], &items[i - 1], &e->v[i], i)
-			 : item_fill(&items[i], &e->v[i], i);
+		good = i ? item_like(&items[i], &items[i - 1], &e->v[i], e->rootdir, i)
+			 : item_fill(&items[i], &e->v[i], e->rootdir, i);
 	good = good && gather(&m, items, e->n) && plan_cross(p);
 	for (size_t i = 0; items && i < e->n; i++) {
 		free(items[i].real);
+		free(items[i].where);
 		free(items[i].why);
 	}
 	free(items);

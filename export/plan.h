@@ -12,6 +12,7 @@
 
 struct plan_export {
 	char *path;   /* canonical; as written where there is none */
+	char *where;  /* the same on this machine: another one only with a rootdir (rootdir.h) */
 	char *absent; /* why it cannot be served now; NULL: it can */
 	bool missing; /* there is no such path */
 	struct rules *rules;
@@ -37,6 +38,7 @@ struct plan {
 	struct plan_alias *aliases;
 	size_t naliases;
 	struct sources *sources;
+	const char *rootdir; /* of the entries; not owned */
 };
 
 /* False when something is wrong; the plan is then of no use, but is to be freed all the same. A

@@ -384,7 +384,7 @@ root_open(const struct export_env *env, struct export *ex, const struct export_o
 	int code;
 
 	ex->fs.root = ex->fs.handles = -1;
-	code = site_open(&s, ex->path, err, errlen);
+	code = site_open(&s, ex->where, err, errlen);
 	if (code == 0)
 		code = open_at_site(env, &s, ex, o, rw, err, errlen);
 	site_close(&s);

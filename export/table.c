@@ -82,13 +82,13 @@ check_state(const struct making *m, const struct plan_export *x)
 	const char *state = m->env->store ? store_dir(m->env->store) : NULL;
 	char text[2 * PATH_MAX + 256];
 
-	if (state && is_below(x->path, state)) {
+	if (state && is_below(x->where, state)) {
 		snprintf(text, sizeof text,
 			 "lies in the state directory %s, which holds the secret key; it cannot be "
 			 "exported",
 			 state);
 		plan_say(m->d, DIAG_ERROR, m->plan->sources, x->rules->at, x->path, text);
-	} else if (state && is_below(state, x->path)) {
+	} else if (state && is_below(state, x->where)) {
 		bool root = x->rules->n && x->rules->v[0].opts.squash == SQUASH_NONE;
 
 		snprintf(text, sizeof text,
@@ -113,7 +113,7 @@ same_site(const struct export *ex)
 {
 	struct statx x;
 
-	return statx(AT_FDCWD, ex->path, 0, STATX_TYPE | STATX_INO | 0x1000u /* STATX_MNT_ID */,
+	return statx(AT_FDCWD, ex->where, 0, STATX_TYPE | STATX_INO | 0x1000u /* STATX_MNT_ID */,
 		     &x) == 0 &&
 	       x.stx_ino == ex->fs.root_ino &&
 	       makedev(x.stx_dev_major, x.stx_dev_minor) == ex->fs.root_dev &&
@@ -145,9 +145,11 @@ add_absent(const struct making *m, size_t i, const char *why)
 	struct absent *a = &t->absent[t->nabsent];
 
 	a->path = strdup(x->path);
+	a->where = strdup(x->where);
 	a->why = strdup(why);
-	if (!a->path || !a->why) {
+	if (!a->path || !a->where || !a->why) {
 		free(a->path);
+		free(a->where);
 		free(a->why);
 		return false;
 	}
@@ -347,14 +349,15 @@ add(struct making *m, size_t i)
 	m->at[i] = (struct site){SIZE_MAX, SIZE_MAX};
 	if (x->absent)
 		return add_absent(m, i, x->absent);
-	if (x->crossed && in_state(m, x->path))
+	if (x->crossed && in_state(m, x->where))
 		return add_absent(m, i, "it holds the secret key of this server");
 	if (x->crossed)
 		return add_crossed(m, i);
 	check_state(m, x);
 	ex = former(m, x);
 	if (!ex)
-		ex = export_open(m->env, x->path, &x->opts, x->rw, 0, &code, err, sizeof err);
+		ex = export_open(m->env, x->path, x->where, &x->opts, x->rw, 0, &code, err,
+				 sizeof err);
 	if (!ex) {
 		struct origin p = x->rules->at;
 		const char *file = p.src ? m->plan->sources->v[p.src] : NULL;

@@ -438,6 +438,33 @@ TEST(exports_plan, absent)
 	end(&b);
 }
 
+/* With a rootdir, paths of files are beneath it, and so are absolute symbolic links in them;
+ * nothing leads out. Clients know the path without it. */
+TEST(exports_plan, rootdir)
+{
+	struct box b;
+	char link[128], root[64];
+
+	begin(&b);
+	strcpy(root, b.dir);
+	strcpy(link, at(&b, "link"));
+	CU_ASSERT(symlink("/d", link) == 0 && symlink("../../../..", at(&b, "up")) == 0);
+	b.e.rootdir = root;
+	static const char text[] = "/link h\n/d/none k\n/d/../../up/d l(rw)\n/ h(mp=/d)\n";
+	CU_ASSERT(entries_parse(&b.e, "file", text, sizeof text - 1, &b.d));
+	CU_ASSERT_FATAL(plan_make(&b.p, &b.e, false, &b.d) && b.p.n == 3);
+	CU_ASSERT_STRING_EQUAL(b.p.v[0].path, "/");
+	CU_ASSERT_STRING_EQUAL(b.p.v[0].where, root);
+	CU_ASSERT(b.p.v[0].absent && strstr(b.p.v[0].absent, "mountpoint="));
+	CU_ASSERT_STRING_EQUAL(b.p.v[1].path, "/d");
+	CU_ASSERT_STRING_EQUAL(b.p.v[1].where, at(&b, "d"));
+	CU_ASSERT(b.p.v[1].rules->n == 2 && b.p.v[1].rw && !b.p.v[1].absent);
+	CU_ASSERT_STRING_EQUAL(b.p.v[2].path, "/d/none");
+	CU_ASSERT_STRING_EQUAL(b.p.v[2].where, at(&b, "d/none"));
+	CU_ASSERT(b.p.v[2].missing);
+	end(&b);
+}
+
 /* What is printed is an exports file again, and means the same. */
 TEST(exports_plan, printed)
 {

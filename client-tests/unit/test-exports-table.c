@@ -143,6 +143,36 @@ TEST(exports_table, paths)
 	end(&b);
 }
 
+/* With a rootdir, an export is opened beneath it and found by the path without it; another root is
+ * another directory. */
+TEST(exports_table, rootdir)
+{
+	struct box b;
+	struct export_table *t;
+	struct entries e = {0};
+	struct plan p = {0};
+	struct stat st;
+	const char *rest;
+	char path[80];
+
+	begin(&b);
+	e.rootdir = b.dir;
+	CU_ASSERT(entries_parse(&e, "file", "/a *\n/none *\n", 13, &b.d));
+	CU_ASSERT(plan_make(&p, &e, b.env.unprivileged, &b.d));
+	t = table_make(&b.env, &p, NULL, &b.d);
+	CU_ASSERT_FATAL(t && t->n == 1 && t->nabsent == 1);
+	snprintf(path, sizeof path, "%s/a", b.dir);
+	CU_ASSERT_PTR_EQUAL(export_by_path(t, "/a/x", &rest), t->v[0]);
+	CU_ASSERT_PTR_NULL(export_by_path(t, path, &rest));
+	CU_ASSERT(stat(path, &st) == 0 && st.st_ino == t->v[0]->fs.root_ino);
+	snprintf(path, sizeof path, "%s/none", b.dir);
+	CU_ASSERT_STRING_EQUAL(t->absent[0].where, path);
+	export_table_put(t);
+	plan_free(&p);
+	entries_free(&e);
+	end(&b);
+}
+
 /* Of many exports each is found by its id and its path, and no other. */
 TEST(exports_table, many)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "conf.h"
+#include "conf_int.h"
 #include "control.h"
 #include "version.h"
 #include <arpa/inet.h>
@@ -81,6 +81,7 @@ set_port(struct conf *c, const char *arg, char *why, size_t size)
 	if (!number(arg, 0, 65535, &n))
 		return REASON("a port is a number from 0 to 65535; 0 picks a free one");
 	c->port = (uint16_t)n;
+	c->port_given = true;
 	return true;
 }
 
@@ -138,6 +139,7 @@ set_workers(struct conf *c, const char *arg, char *why, size_t size)
 		return REASON("a number from 1 to %d is needed; leave -w out for %d",
 			      CONF_WORKERS_MAX, CONF_WORKERS);
 	c->workers = (unsigned)n;
+	c->workers_given = true;
 	return true;
 }
 
@@ -293,8 +295,8 @@ row_of(int letter)
 	return NULL;
 }
 
-static int
-complain(FILE *err, const char *what, const char *value, const char *why)
+int
+conf_complain(FILE *err, const char *what, const char *value, const char *why)
 {
 	char text[200];
 
@@ -315,10 +317,16 @@ refuse(int letter, const char *word, FILE *err)
 	else if (optopt)
 		snprintf(what, sizeof what, "-%c", optopt);
 	if (letter == ':')
-		return complain(err, what, NULL, "needs a value; see spliced --help");
+		return conf_complain(err, what, NULL, "needs a value; see spliced --help");
 	if (r)
-		return complain(err, what, NULL, "takes no value; see spliced --help");
-	return complain(err, "no such option", optopt ? what : word, "see spliced --help");
+		return conf_complain(err, what, NULL, "takes no value; see spliced --help");
+	return conf_complain(err, "no such option", optopt ? what : word, "see spliced --help");
+}
+
+bool
+conf_set(struct conf *c, int letter, const char *arg, char *why, size_t size)
+{
+	return row_of(letter)->set(c, arg, why, size);
 }
 
 /* One option that getopt returned; -1 to go on, else the exit status. */
@@ -342,7 +350,7 @@ apply(struct conf *c, int letter, const char *word, FILE *out, FILE *err)
 	if (r->set(c, optarg, why, sizeof why))
 		return -1;
 	snprintf(what, sizeof what, "-%c", letter);
-	return complain(err, what, optarg, why);
+	return conf_complain(err, what, optarg, why);
 }
 
 static unsigned
@@ -354,8 +362,8 @@ processors(void)
 	return n < 1 ? 1 : n > CONF_LOOPS_MAX ? CONF_LOOPS_MAX : (unsigned)n;
 }
 
-static void
-set_ports(struct conf *c)
+void
+conf_set_ports(struct conf *c)
 {
 	for (size_t i = 0; i < c->naddrs; i++) {
 		struct sockaddr_storage *a = &c->addrs[i].addr;
@@ -372,17 +380,18 @@ static int
 finish(struct conf *c, FILE *err)
 {
 	if (c->ndirs == 0 && (c->options || c->clients))
-		return complain(err, c->options ? "-o" : "-c", c->options ? c->options : c->clients,
-				"is for a DIR, and none is named; exports files say it themselves");
+		return conf_complain(
+		    err, c->options ? "-o" : "-c", c->options ? c->options : c->clients,
+		    "is for a DIR, and none is named; exports files say it themselves");
 	for (size_t i = 0; i < c->ndirs; i++)
 		if (!c->dirs[i][0])
-			return complain(
+			return conf_complain(
 			    err, "DIR", NULL,
 			    "an empty name is not a directory; write . for the current one");
 	if (!c->statedir[0] && control_statedir(c->statedir, sizeof c->statedir) != 0)
-		return complain(err, "no state directory", NULL,
-				"neither XDG_STATE_HOME nor HOME is set; name one with -s");
-	set_ports(c);
+		return conf_complain(err, "no state directory", NULL,
+				     "neither XDG_STATE_HOME nor HOME is set; name one with -s");
+	conf_set_ports(c);
 	return -1;
 }
 

@@ -35,11 +35,13 @@ struct conf_addr {
 struct conf {
 	char **dirs; /* as written; points into argv */
 	size_t ndirs;
-	const char *options; /* -o, for every DIR; NULL: defaults */
-	const char *clients; /* -c; NULL: loopback */
-	const char *file;    /* -e; NULL without DIRs: /etc/exports and /etc/exports.d */
-	bool check;	     /* -n: check and exit */
-	uint16_t port;	     /* 0: any free one */
+	const char *options;	/* -o, for every DIR; NULL: defaults */
+	const char *clients;	/* -c; NULL: loopback */
+	const char *file;	/* -e; NULL without DIRs: /etc/exports and /etc/exports.d */
+	char rootdir[PATH_MAX]; /* of the paths in exports files (nfs.conf), canonical; "": none */
+	bool check;		/* -n: check and exit */
+	uint16_t port;		/* 0: any free one */
+	bool port_given, workers_given;		/* on the command line */
 	struct conf_addr addrs[CONF_ADDRS_MAX]; /* none: every address of the machine */
 	size_t naddrs;
 	char statedir[PATH_MAX];
@@ -57,5 +59,11 @@ struct conf {
  * the DIRs to its end. Not for use by two threads at once (getopt).
  */
 int conf_parse(struct conf *c, int argc, char **argv, FILE *out, FILE *err);
+/*
+ * What the command line leaves open, from nfs.conf(5) beneath base ("" but for tests): [nfsd] port,
+ * host and threads; [exports] rootdir, for exports files but not for DIRs. -1, or the exit status 2
+ * after a line on err that names file and line.
+ */
+int conf_nfs(struct conf *c, const char *base, FILE *err);
 
 #endif

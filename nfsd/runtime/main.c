@@ -219,6 +219,8 @@ main(int argc, char **argv)
 
 	safe_descriptors();
 	rc = conf_parse(&conf, argc, argv, stdout, stderr);
+	if (rc < 0)
+		rc = conf_nfs(&conf, "", stderr);
 	if (rc >= 0)
 		return rc;
 	log_set_level(conf.level);

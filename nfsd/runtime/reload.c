@@ -88,7 +88,7 @@ depends_on_mounts(struct reload *r, bool *missing, bool *came)
 	for (size_t i = 0; t && i < t->nabsent; i++)
 		if (t->absent[i].missing) {
 			*missing = true;
-			*came |= stat(t->absent[i].path, &st) == 0;
+			*came |= stat(t->absent[i].where, &st) == 0;
 		}
 	if (t && t->npending > 0) /* what does not answer now may answer then */
 		*missing = *came = true;

@@ -4,10 +4,10 @@
  * time.
  */
 #include "reload_int.h"
+#include "rootdir.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define RUN_TIME "splicectl export"
 
@@ -16,6 +16,7 @@ reload_read(const struct conf *c, struct entries *e, struct diag *d)
 {
 	bool good = true;
 
+	e->rootdir = c->rootdir[0] ? c->rootdir : NULL;
 	for (size_t i = 0; i < c->ndirs; i++) {
 		struct export_spec s = {c->dirs[i], c->options, c->clients};
 
@@ -68,8 +69,7 @@ int
 reload_change(struct reload *r, struct job *j, struct entries *e, struct diag *d)
 {
 	const char *path;
-	struct stat st;
-	char *client;
+	char *client, *where = NULL;
 	size_t gone;
 	bool good;
 
@@ -80,11 +80,12 @@ reload_change(struct reload *r, struct job *j, struct entries *e, struct diag *d
 		return EINVAL;
 	}
 	/* somebody waits for an answer: that a path may come later is not what he wants to hear */
-	if (j->what == ADD && stat(path, &st) != 0) {
+	if (j->what == ADD && !(where = rootdir_real(r->now.rootdir, path))) {
 		fprintf(j->out, "%s: %s\n", path, strerror(errno));
 		free(client);
 		return ENOENT;
 	}
+	free(where);
 	good = entries_copy(e, &r->now);
 	gone = entries_remove(e, path, client);
 	if (good && j->what == ADD) {
