@@ -224,6 +224,8 @@ main(int argc, char **argv)
 	if (rc >= 0)
 		return rc;
 	log_set_level(conf.level);
+	if (conf.rootdir[0])
+		log_info("nfs.conf, rootdir: paths of exports are beneath %s", conf.rootdir);
 	set_signals();
 	if (conf.check)
 		return check(&conf);
