@@ -205,6 +205,125 @@ TEST(exports_file, corpus)
 	CU_ASSERT(sizeof corpus / sizeof *corpus >= 80);
 }
 
+/* ---- what exportfs(8) makes of the same lines ---- */
+
+static const struct {
+	const char *text, *means;
+} exportfs[] = {
+#include "exportfs.h"
+};
+
+/* Where this server differs, on purpose: spliced.exports(5), DIFFERENCES. */
+static const struct {
+	const char *text, *why;
+} differences[] = {
+    {"/a -rw -ro h2", "a list behind a list is a mistake, not a host"},
+    {"/a h (", "a mistake, not a client that is left out"},
+    {"/a 10/8 10.0.0.0/8", "an address that is not whole is a mistake, not left out"},
+    {"/a h1 -ro", "a list with no client behind it is a mistake, not everybody"},
+    {"/\\134101 h", "an escape is decoded once"},
+    {"/\\000 h", "no byte of a path is NUL: there the path ends, and / is exported"},
+    {"/\\777 h", "not a byte"},
+    {"/a h(\"rw, sync\")", "no blanks in a list"},
+    {"/a\th(rw)\v\fh2", "a form feed is a blank everywhere"},
+    {"/a h1 \\\r\n h2(rw)\r\n", "a CR before the end of a continued line is a blank"},
+    {"\"/a h\n/b h", "a quotation mark is closed on its line"},
+    {"/a \"\"", "an empty client is a mistake, not everybody"},
+    {"# one \\\n/a h\n/b h", "as an editor shows it: a comment is continued"},
+    {"relative h(rw)", "could not be exported"},
+    {"(rw) h", "could not be exported"},
+    {"/a @ng @", "a netgroup has a name"},
+    {"/a under_score.org host.", "a name that is not there now is kept, and asked for again"},
+    {"/a 10.0.0.0/33 10.0.0.0/24x 10.0.0.0/", "a wrong length is a mistake"},
+    {"/a h(rw,sec=krb5,ro,sec=sys)", "sec= begins with what stood before the first one"},
+    {"/a h(sec=sys,sec=krb5,rw,all_squash,insecure)", "secure and insecure belong to flavors"},
+    {"/a -sec=sys,rw h(ro)", "what a client's own list says counts"},
+    {"/a h(fsid=12345678123456781234567812345678)", "32 digits are a UUID"},
+    {"/a h(mp=) k(mp=m)", "a path of mountpoint= is absolute"},
+    {"/a h(xprtsec=tls:mtls) k(xprtsec=none:tls)", "a later version's option"},
+    {"/a h(auth_nlm,no_auth_nlm,pnfs,no_pnfs,security_label,sign_fh)", "a later version's"},
+};
+
+static const char *
+difference(const char *text)
+{
+	for (size_t i = 0; i < sizeof differences / sizeof *differences; i++)
+		if (strcmp(differences[i].text, text) == 0)
+			return differences[i].why;
+	return NULL;
+}
+
+static int
+row_order(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The table of a text as exportfs.h has it: sorted; of rules for one client the first; everybody is
+ * nobody named; nothing of a text with a mistake. */
+static void
+as_exportfs(const char *text, bool ours, char *out)
+{
+	char copy[2000], *v[32];
+	size_t n = 0;
+
+	snprintf(copy, sizeof copy, "%s", text);
+	*out = '\0';
+	for (char *w = copy, *bar; n < 32 && *w; w = bar) {
+		char *star = strstr(w, " *("), *twin;
+
+		bar = strstr(w, " | ");
+		if (bar) {
+			*bar = '\0';
+			bar += 3;
+		} else {
+			bar = w + strlen(w);
+		}
+		if (star && star < w + strlen(w))
+			memmove(star + 1, star + 2, strlen(star + 1));
+		twin = strchr(w, '(');
+		if (twin && strstr(w, "no_sys)"))
+			strcpy(twin, "(no_sys)"); /* who cannot come in has no rights */
+		for (size_t i = 0; twin && ours && i < n; i++)
+			if (strncmp(v[i], w, (size_t)(twin - w) + 1) == 0)
+				twin = NULL;
+		if (twin)
+			v[n++] = w;
+	}
+	qsort(v, n, sizeof *v, row_order);
+	for (size_t i = 0; i < n; i++)
+		sprintf(out + strlen(out), "%s%s", i ? " | " : "", v[i]);
+}
+
+/* Every line of the corpus gives the table that exportfs(8) makes of it, but for the differences
+ * that the manual lists; and those are differences. */
+TEST(exports_file, as_exportfs)
+{
+	size_t n = sizeof exportfs / sizeof *exportfs, same = 0;
+
+	CU_ASSERT_EQUAL(n, sizeof corpus / sizeof *corpus);
+	for (size_t i = 0; i < n; i++) {
+		struct entries e = {0};
+		struct diag d = {0};
+		char means[2000], ours[2000], theirs[2000];
+		bool good =
+		    entries_parse(&e, "file", exportfs[i].text, strlen(exportfs[i].text), &d);
+
+		describe(&e, means);
+		as_exportfs(good ? means : "", true, ours);
+		as_exportfs(exportfs[i].means, false, theirs);
+		same += strcmp(ours, theirs) == 0;
+		if ((strcmp(ours, theirs) != 0) != (difference(exportfs[i].text) != NULL)) {
+			printf("\n%s\n\tmeans    %s\n\texportfs %s\n", exportfs[i].text, ours,
+			       theirs);
+			CU_FAIL("not as exportfs, or no difference any more");
+		}
+		entries_free(&e);
+		diag_free(&d);
+	}
+	CU_ASSERT(same >= 70);
+}
+
 /* NUL bytes in a file are an error, not the end of it. */
 TEST(exports_file, nul)
 {
