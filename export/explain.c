@@ -185,7 +185,9 @@ print_export(const struct explain *x, const struct rules *r, FILE *out)
 		      "answered\n",
 		      out);
 	else
-		fputs("verdict   refused: no client of the export matches this address\n", out);
+		fputs("verdict   refused: no client of the export matches this address; add one to "
+		      "its line, then splicectl reload\n",
+		      out);
 }
 
 /* The innermost mount without a line on the way to the path, or NULL; *why: it is not served. */
@@ -243,7 +245,8 @@ explain(const struct explain *x, FILE *out)
 
 	fprintf(out, "client    %s\n", address(x, addr, sizeof addr));
 	if (!r) {
-		fprintf(out, "verdict   refused: nothing is exported at or above %s\n", x->path);
+		fprintf(out, "verdict   refused: nothing is exported at or above %s%s\n", x->path,
+			strstr(x->path, "/..") ? ", which must be written without .." : "");
 		return;
 	}
 	fprintf(out, "export    %s\n          in %s\n", ex ? ex->path : gone->path,

@@ -257,7 +257,10 @@ TEST(reload, at_run_time)
 	expect(s, false, "no such export", "unexport 127.0.0.1:%s", srv_path(s, "b"));
 	expect(s, false, "unknown", "export *:%s -o nonsense", srv_path(s, "b"));
 	expect(s, false, "No such file", "export *:%s", srv_path(s, "none"));
+	expect(s, false, "Not a directory", "export *:%s", srv_path(s, "b/f"));
 	expect(s, false, "not CLIENT:/PATH", "export %s", srv_path(s, "b"));
+	expect(s, false, "10/8: ", "export 10/8:%s", srv_path(s, "b"));
+	expect(s, false, "not a full IPv4", "export 10/8:%s", srv_path(s, "b"));
 	expect(s, true, "removed", "unexport %s", srv_path(s, "b"));
 	CU_ASSERT_EQUAL(cl_getattr(c, &b, NULL), NFS3ERR_STALE);
 	expect(s, true, "added", "export :%s -o insecure", srv_path(s, "b"));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# With rpcbind the server is found without port numbers: showmount -e and a plain mount work.
+# With rpcbind the server is found without port numbers: showmount -e, -a and -d and a plain mount work.
 # shellcheck shell=bash disable=SC2034,SC2317 # read and called by run and lib.sh
 
 setup() {
@@ -26,4 +26,8 @@ client() {
 	mkdir /mnt/n
 	mount -t nfs -o vers=3,nolock "$HOST:$EXP" /mnt/n
 	same "the file" found "$(cat /mnt/n/file)"
+	same "showmount -d" "$EXP" "$(showmount -d --no-headers "$HOST")"
+	[[ $(showmount -a --no-headers "$HOST") == *":$EXP" ]] || fail "showmount -a does not list $EXP: $(showmount -a "$HOST")"
+	umount /mnt/n
+	same "showmount -a after umount" "" "$(showmount -a --no-headers "$HOST")"
 }

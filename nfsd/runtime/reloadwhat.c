@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define RUN_TIME "splicectl export"
 
@@ -65,27 +66,57 @@ split_name(const char *name, char **client, const char **path)
 	return EINVAL;
 }
 
+/* Why a name cannot be split: what is wrong with its client, if it has one. */
+static void
+say_form(const struct job *j)
+{
+	const char *colon = strstr(j->name, ":/");
+	char *text = colon ? strndup(j->name, (size_t)(colon - j->name)) : NULL, err[256] = "";
+	struct export_client c;
+
+	if (text && *text && export_parse_client(text, &c, err, sizeof err) == 0)
+		free(c.text);
+	if (*err)
+		fprintf(j->out, "%s: %s\n", j->name, err);
+	else
+		fprintf(j->out, "%s: not CLIENT:/PATH%s, as in 10.0.0.0/8:/srv\n", j->name,
+			j->what == REMOVE ? ", and not /PATH" : "");
+	free(text);
+}
+
+/* False with errno. */
+static bool
+is_directory(const struct reload *r, const char *path)
+{
+	char *where = rootdir_real(r->now.rootdir, path);
+	struct stat st;
+	bool yes = where && stat(where, &st) == 0 && S_ISDIR(st.st_mode);
+
+	if (where && !yes)
+		errno = ENOTDIR;
+	free(where);
+	return yes;
+}
+
 int
 reload_change(struct reload *r, struct job *j, struct entries *e, struct diag *d)
 {
 	const char *path;
-	char *client, *where = NULL;
+	char *client;
 	size_t gone;
 	bool good;
 
 	if (split_name(j->name, &client, &path) != 0 || (j->what == ADD && !client)) {
-		fprintf(j->out, "%s: not CLIENT:/PATH%s\n", j->name,
-			j->what == REMOVE ? ", and not /PATH" : "");
+		say_form(j);
 		free(client);
 		return EINVAL;
 	}
 	/* somebody waits for an answer: that a path may come later is not what he wants to hear */
-	if (j->what == ADD && !(where = rootdir_real(r->now.rootdir, path))) {
+	if (j->what == ADD && !is_directory(r, path)) {
 		fprintf(j->out, "%s: %s\n", path, strerror(errno));
 		free(client);
 		return ENOENT;
 	}
-	free(where);
 	good = entries_copy(e, &r->now);
 	gone = entries_remove(e, path, client);
 	if (good && j->what == ADD) {
