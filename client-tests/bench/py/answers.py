@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A short answer to each experiment's question, put together from its numbers: every statement is
 computed, and what was not measured is not spoken of."""
+import tables
 from rows import Rows, compare, median, num, percent, size_name, words
 from stats import crossover
 
@@ -76,8 +77,19 @@ def e2(entry):
                     out.append(line)
                     saved.append(1 - ratio["median"])
         said += [spread(saved, "Splicing takes {} off the relay’s processor time for each byte of "
-                        + op + " data:")] + out
-    return said
+                        + op.split(",")[0] + " data" + op[5:] + ":")] + out
+    return said + e2_receive(rows)
+
+
+def e2_receive(rows):
+    """What the server saves when it splices WRITE data into the file."""
+    out = []
+    for mtu in rows.values("mtu", op=tables.WRITE_SPLICED):
+        at = {"mtu": mtu, "gro": "on", "relay": "copy"}  # a splicing relay passes crumbs on
+        r = compare(rows.find(op=tables.WRITE_SPLICED, **at), rows.find(op=tables.WRITE_COPIED, **at), "server_s_gb")
+        if r:
+            out.append(f"• MTU {mtu}, GRO on, through the copying relay: {words(r)}.")
+    return ["The server itself, receiving WRITE data by splice against copying it, processor time:"] + out if out else []
 
 
 def e2_line(rows, at, metric="relay_soaker_s_gb"):

@@ -27,7 +27,9 @@ defaults
     timeout connect 5s
     timeout client 60s
     timeout server 60s
-listen nfs
+"""
+# one for each of our servers
+LISTEN = """listen nfs{to}
     bind 10.77.1.1:{port}
     server s 10.77.2.2:{to} source 10.77.2.1
     {option}
@@ -51,14 +53,24 @@ class E2(Experiment):
         sh("ip", "route", "add", "default", "via", "10.77.2.1", ns="server")
         for dev in ("rs", "rc"):
             self.receive_here(dev)
-        self.server = servers.spliced(w, "e2", 2049, "10.77.2.2", "server")
+        self.splices = "--splice-receive" in sh(w.tool("spliced"), "--help", check=False)
+        self.server = {op: servers.spliced(w, f"e2-{port}", port, "10.77.2.2", "server", more=self.receive(mode))
+                       for op, port, mode in (("READ", 2049, None), (tables.WRITE_SPLICED, 2045, "always"),
+                                              (tables.WRITE_COPIED, 2046, "never"))}
         self.relay = {}
-        for name, port, option in (("splice", 2051, SPLICE), ("copy", 2052, "")):
+        for name, port, option in (("splice", 2060, SPLICE), ("copy", 2070, "")):
             self.relay[name] = self.attempt(name,
                                             lambda n=name, p=port, o=option: self.start(n, p, o))
         self.soaker = Soaker(w, [w.client_cpu])
         self.soaker.calibrate(1)
         self.now = None
+
+    def begin_round(self, n):
+        self.soaker.calibrate(1 if n else .5)
+
+    def receive(self, mode):
+        """How WRITE data comes in: the server's switch, where it has one."""
+        return ["-Z", mode] if mode and self.splices else []
 
     def receive_here(self, dev):
         """/sys shows the network of whoever mounted it."""
@@ -69,8 +81,9 @@ class E2(Experiment):
     def start(self, name, port, option):
         w, conf = self.world, os.path.join(self.world.work, f"haproxy-{name}.cfg")
         with open(conf, "w") as f:
-            f.write(HAPROXY.format(port=port, to=2049, option=option,
-                                   sock=os.path.join(w.work, name + ".sock")))
+            f.write(HAPROXY.format(sock=os.path.join(w.work, name + ".sock")))
+            for i, server in enumerate(self.server.values()):
+                f.write(LISTEN.format(port=port + i, to=server.port, option=option))
         child = w.start(["haproxy", "-db", "-f", conf], ns="relay", cpu=w.client_cpu,
                         log="haproxy.log")
         if not w.wait_port("10.77.1.1", port, child, "relay"):
@@ -93,6 +106,8 @@ class E2(Experiment):
         w = self.world
         if c["relay"] != "forward":
             self.need(c["relay"], self.relay[c["relay"]])
+        if c["op"] == tables.WRITE_SPLICED and not self.splices:
+            raise Unestablished("this server has no --splice-receive")
         want = c["op"], c["mtu"], c["gro"]
         if self.now == want:
             return
@@ -110,15 +125,18 @@ class E2(Experiment):
     def measure(self, c):
         w = self.world
         relay = self.relay.get(c["relay"])
-        through = ("10.77.1.1", relay.port) if relay else None
-        args = ["-o", c["op"].lower(), "-s", "1M", "-d", "8", "--warmup", ".3", "-t", "1",
-                "--server", self.server.spec(through=through)]
-        args += ["--overwrite"] if c["op"] == "WRITE" else []
-        moved = self.server.counters()
+        server, op = self.server[c["op"]], c["op"][:5].rstrip(",").lower()
+        through = ("10.77.1.1", relay.port + list(self.server).index(c["op"])) if relay else None
+        args = ["-o", op, "-s", "1M", "-d", "8", "--warmup", ".3", "-t", "1",
+                "--server", server.spec("file" if op == "read" else "wfile", through)]
+        args += ["--overwrite"] if op == "write" else []
+        moved = server.counters(op)
         relayed = self.spliced_by(c["relay"]) if relay else None
         with Window(self.soaker, .5, .7) as window:
             out = load_figures(w.nfsload(args, ns="client", cpu=w.server_cpu))
-        out.update(bytes_moved(self.server, moved))
+        out.update(bytes_moved(server, moved, op))
+        if c["op"] == tables.WRITE_SPLICED and not out.get("spliced"):
+            raise Unestablished("the server spliced nothing though it was told to: data in too many small pieces is copied")
         seconds, lost, books = window.loads(w.client_cpu)
         for how, ns in (("soaker", lost), ("kernel", books)):
             out[f"relay_{how}_percent"] = ns / 1e7 / seconds

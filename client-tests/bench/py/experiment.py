@@ -41,9 +41,9 @@ class Experiment:
         return server
 
 
-def bytes_moved(server, before):
+def bytes_moved(server, before, op="read"):
     """{"spliced": bytes, "copied": bytes} since the counters `before`."""
-    after = server.counters()
+    after = server.counters(op)
     if before is None or after is None:
         return {}
     return {"spliced": after[0] - before[0], "copied": after[1] - before[1]}

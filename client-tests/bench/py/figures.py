@@ -87,7 +87,7 @@ plot {', '.join(plots)}
 
 def side_by_side(scripts, h):
     scripts = [s for s in scripts if s]
-    return f"set multiplot layout 1,{max(1, len(scripts))}\n" + "\n".join(scripts) + \
+    return f"set tmargin 5.5\nset multiplot layout 1,{max(1, len(scripts))}\n" + "\n".join(scripts) + \
         "unset multiplot\n" if scripts else None
 
 
@@ -134,7 +134,7 @@ def e2(entry):
             bars("Throughput", "Gb/s", list(groups), relays, lambda g, s: of(find(g, s), "gbit_s"),
                  first=False)], 340)
         if script:
-            out.append((f"{op} through a relay", draw("e2" + op.lower(),
+            out.append((f"{op} through a relay", draw("e2" + re.sub(r"\W", "", op.lower()),
                                                      "set xtics font ',11'\n" + script)))
     return out
 
@@ -212,7 +212,7 @@ def e4_ratios(rows):
         if found and found[0] and found[0][1]:
             x = found[0][0]
             data += (f"set arrow {i + 1} from {x}, 1 to {x}, graph 0 nohead lc rgb '{c}' lw 1.5 dt 3\n"
-                     f"set label {i + 1} ' {x / 1024:.0f} KiB' at {x}, graph 0.05 left "
+                     f"set label {i + 1} ' {x / 1024:.0f} KiB' at {x}, graph {.05 + .07 * i} left "
                      f"textcolor rgb '{c}' font ',11'\n")
     return data + f"""set title 'Not copying as a share of copying'
 set ylabel 'ratio of CPU (below 1: cheaper)'
@@ -220,7 +220,7 @@ set ylabel 'ratio of CPU (below 1: cheaper)'
 unset logscale y
 set ytics auto
 set yrange [0:*]
-set key inside bottom left vertical
+set key inside top right vertical
 plot {', '.join(plots)}
 """
 

@@ -28,7 +28,7 @@ COLUMNS = {
            ("client_soaker_s_gb", "client s/GB (soaker)"), ("client_kernel_s_gb", "client s/GB (kernel)"),
            ("server_soaker_percent", "server % (soaker)"), ("server_kernel_percent", "server % (kernel)"),
            ("server_soaker_s_gb", "server s/GB (soaker)"), ("server_kernel_s_gb", "server s/GB (kernel)")],
-    "E2": [("gbit_s", "Gb/s"), ("relay_soaker_percent", "relay %"),
+    "E2": [("gbit_s", "Gb/s"), ("server_s_gb", "server s/GB"), ("relay_soaker_percent", "relay %"),
            ("relay_soaker_s_gb", "relay s/GB (soaker)"), ("relay_kernel_s_gb", "relay s/GB (kernel)")],
     "E3": [("gbit_s", "Gb/s"), ("server_percent", "sender %"), ("client_percent", "receiver %"),
            ("server_us_kb", "sender µs/KB"), ("client_us_kb", "receiver µs/KB")],

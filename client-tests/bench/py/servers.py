@@ -35,8 +35,9 @@ class Server:
     def cpu_ns(self):
         return cpu_ns(self.pid)
 
-    def counters(self):
-        """Bytes of READ data that went out by splicing and by copying so far; None: it says not."""
+    def counters(self, op="read"):
+        """Bytes of READ data that went out (of WRITE data that came in) by splicing and by copying so far; None:
+        it says not."""
         if not self.state:
             return None
         done = subprocess.run([self.world.tool("splicectl"), "-s", self.state, "stat", "--json"],
@@ -44,7 +45,7 @@ class Server:
         if done.returncode:
             return None
         c = json.loads(done.stdout)["counters"]
-        return c["read_bytes_spliced"], c["read_bytes_copied"]
+        return (c[f"{op}_bytes_spliced"], c[f"{op}_bytes_copied"]) if f"{op}_bytes_spliced" in c else None
 
     def stop(self):
         self.world.stop(self.child)
@@ -112,7 +113,7 @@ class Peer:
         where = f"{self.name}={self.host}:{self.port}:{self.mountport}{self.path}"
         return where + (f"@{self.pid}" if self.pid else "")
 
-    def counters(self):
+    def counters(self, op="read"):
         return None
 
     def load(self, world, args):

@@ -65,15 +65,18 @@ E1_OLD = {
 # ---- E2: a TCP relay between client and server ----
 
 
+WRITE_SPLICED, WRITE_COPIED = "WRITE, server splices", "WRITE, server copies"
+
+
 def e2():
     rows = []
-    for op in ("READ", "WRITE"):
+    for op in ("READ", WRITE_SPLICED, WRITE_COPIED):
         for mtu in (1500, 9000):
             for gro in ("off", "on"):
                 for relay in ("splice", "copy", "forward"):
-                    if op == "WRITE" and relay == "forward":
+                    if op != "READ" and relay == "forward":
                         continue
-                    quick = 2 if mtu == 1500 or gro == "on" else 0
+                    quick = 2 if gro == "on" or (op == "READ" and mtu == 1500) else 0
                     rows.append(row(7, quick, 1.6, 0, op=op, mtu=mtu, gro=gro, relay=relay))
     return rows
 
