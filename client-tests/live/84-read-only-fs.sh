@@ -8,10 +8,7 @@ setup() {
 	echo one >"$EXP/file"
 }
 # a file that the server has open for writing is in the way
-turn_read_only() {
-	mount -o remount,ro "$EXP" && return
-	server_restart && mount -o remount,ro "$EXP"
-}
+turn_read_only() { "$BUILD/splicectl" -s "$STATE" settle && mount -o remount,ro "$EXP"; }
 
 client() {
 	local ro="Read-only file system"
