@@ -114,8 +114,8 @@ def e3():
 E3_OLD = {
     "title": "A. Gallatin, 2006: Linux 2.6.9, netperf TCP_SENDFILE -m 393216 of a 10 MB file, "
              "10 GbE, MTU 1500, LRO receiver, median of 5",
-    "head": ["Mbit/s", "CPU of the sender", "CPU of the receiver", "sender us/KB",
-             "receiver us/KB"],
+    "head": ["Mbit/s", "CPU of the sender", "CPU of the receiver", "sender µs/KB",
+             "receiver µs/KB"],
     "rows": [["9333", "28.98 %", "75.23 %", "0.254", "1.321"]],
 }
 
