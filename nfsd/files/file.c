@@ -337,13 +337,14 @@ obj_forget(struct files *f, struct obj *o)
 		obj_put(f, o);
 }
 
-/* Unlinks the first object of a bucket that belongs to ex (NULL: to any). */
+/* Unlinks the first object of a bucket whose export is gone. */
 static struct obj *
-take_from_bucket(struct files *f, struct shard *s, size_t b, const struct export *ex)
+take_from_bucket(struct files *f, struct shard *s, size_t b,
+		 bool (*gone)(void *, const struct export *), void *arg)
 {
 	pthread_mutex_lock(&s->lock);
 	struct obj *o = s->bucket[b];
-	while (o && ex && o->ex != ex)
+	while (o && !gone(arg, o->ex))
 		o = o->hnext;
 	if (o)
 		shard_unlink(f, s, o);
@@ -352,15 +353,27 @@ take_from_bucket(struct files *f, struct shard *s, size_t b, const struct export
 }
 
 void
-files_drop(struct files *f, const struct export *ex)
+files_drop_if(struct files *f, bool (*gone)(void *, const struct export *), void *arg)
 {
 	for (size_t i = 0; i < SHARDS; i++)
 		for (size_t b = 0; b <= f->shard[i].mask; b++) {
 			struct obj *o;
 
-			while ((o = take_from_bucket(f, &f->shard[i], b, ex)))
+			while ((o = take_from_bucket(f, &f->shard[i], b, gone, arg)))
 				obj_put(f, o);
 		}
+}
+
+static bool
+is_that(void *arg, const struct export *ex)
+{
+	return !arg || ex == arg;
+}
+
+void
+files_drop(struct files *f, const struct export *ex)
+{
+	files_drop_if(f, is_that, (void *)(uintptr_t)ex);
 }
 
 void

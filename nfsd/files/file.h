@@ -97,6 +97,8 @@ void obj_put(struct files *, struct obj *);
 void obj_forget(struct files *, struct obj *);
 /* Drops every cached object of an export (or of all: NULL). */
 void files_drop(struct files *, const struct export *);
+/* The same for all exports of which gone() says so, in one pass; it is asked with a lock held. */
+void files_drop_if(struct files *, bool (*gone)(void *, const struct export *), void *arg);
 
 /* The O_RDONLY descriptor of a regular file, opened at first use through /proc/self/fd (may sleep:
  * ESLEEP when !may_sleep and not yet open); valid as long as the reference. EINVAL/EISDIR for what

@@ -25,13 +25,20 @@
 
 /* ---- former tables ---- */
 
-static void
-drop_objects(void *arg, const struct export *ex)
+static bool
+is_gone(void *table, const struct export *ex)
 {
-	struct reload *r = arg;
+	const struct export_table *t = table;
 
-	if (r->files)
-		files_drop(r->files, ex);
+	return export_index(t, ex) == t->n;
+}
+
+/* Thousands of exports may be gone: one pass for all of them. */
+static void
+drop_objects(struct reload *r, struct export_table *now)
+{
+	if (r->files && now)
+		files_drop_if(r->files, is_gone, now);
 }
 
 void
@@ -49,8 +56,7 @@ reload_sweep(struct reload *r, bool all)
 			r->retired[kept++] = t;
 			continue;
 		}
-		if (now)
-			table_gone(t, now, drop_objects, r);
+		drop_objects(r, now);
 		export_table_put(t);
 	}
 	r->nretired = kept;
@@ -115,7 +121,7 @@ swap_in(struct reload *r, struct export_table *t)
 	export_table_ref(t); /* t is looked at below, and could be swapped out meanwhile */
 	old = engine_exchange_table(r->engine, t);
 	if (old) {
-		table_gone(old, t, drop_objects, r);
+		drop_objects(r, t);
 		retire(r, old);
 	}
 	export_table_put(t);
