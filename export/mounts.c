@@ -97,22 +97,20 @@ mounts_read(struct mounts *ms, const char *rootdir)
 	bool good = tb && it;
 
 	*ms = (struct mounts){0};
-	if (good)
-		ms->v = calloc((size_t)mnt_table_get_nents(tb) + 1, sizeof *ms->v);
-	good = good && ms->v;
-	while (good && mnt_table_next_fs(tb, it, &fs) == 0)
+	ms->v = calloc(good ? (size_t)mnt_table_get_nents(tb) + 1 : 1, sizeof *ms->v);
+	while (good && ms->v && mnt_table_next_fs(tb, it, &fs) == 0)
 		good = add(ms, fs);
 	mnt_free_iter(it);
 	mnt_unref_table(tb);
-	if (!good)
+	if (!good || !ms->v)
 		mounts_free(ms);
 	else
 		qsort(ms->v, ms->n, sizeof *ms->v, by_path);
-	if (good && rootdir) {
+	if (ms->v && rootdir) {
 		narrow(ms, rootdir);
 		qsort(ms->v, ms->n, sizeof *ms->v, by_path);
 	}
-	return good;
+	return ms->v;
 }
 
 void

@@ -166,12 +166,12 @@ start_thread(struct opening *o)
 	pthread_attr_init(&a);
 	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
 	pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the main thread's */
-	opening_ref(o);
+	__atomic_store_n(&o->refs, 2, __ATOMIC_RELAXED);
 	error = pthread_create(&t, &a, work, o);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&a);
 	if (error)
-		opening_put(o);
+		__atomic_store_n(&o->refs, 1, __ATOMIC_RELAXED);
 	return error == 0;
 }
 
@@ -215,15 +215,18 @@ opening_start(const struct export_env *env, const struct plan_export *x, struct 
 		opening_put(o);
 		return NULL;
 	}
-	if (!local && start_thread(o))
-		return o;
-	open_it(o);
-	finish(o);
+	if (local) {
+		open_it(o);
+		finish(o);
+	} else if (!start_thread(o)) {
+		opening_put(o);
+		return NULL;
+	}
 	return o;
 }
 
 bool
-opening_wait(struct opening *o, int ms, struct opened *out)
+opening_wait(struct opening *op, int ms, struct opened *o)
 {
 	struct timespec until;
 	bool done;
@@ -235,17 +238,17 @@ opening_wait(struct opening *o, int ms, struct opened *out)
 		until.tv_sec++;
 		until.tv_nsec -= 1000000000L;
 	}
-	pthread_mutex_lock(&o->lock);
-	while (!o->done && pthread_cond_timedwait(&o->cond, &o->lock, &until) == 0)
+	pthread_mutex_lock(&op->lock);
+	while (!op->done && pthread_cond_timedwait(&op->cond, &op->lock, &until) == 0)
 		;
-	done = o->done;
-	if (done && !o->taken) {
-		*out = o->result;
-		o->taken = true;
+	done = op->done;
+	if (done && !op->taken) {
+		*o = op->result;
+		op->taken = true;
 	} else if (done) {
-		*out = (struct opened){.code = EAGAIN};
+		*o = (struct opened){.code = EAGAIN};
 	}
-	pthread_mutex_unlock(&o->lock);
+	pthread_mutex_unlock(&op->lock);
 	return done;
 }
 

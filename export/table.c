@@ -233,7 +233,11 @@ add_pending(const struct making *m, const struct plan_export *x, const struct ex
 		opening_put(o);
 		return false;
 	}
-	v[t->npending++] = (struct pending){path, x->mount, from, o};
+	v += t->npending++;
+	v->path = path;
+	v->mount = x->mount;
+	v->from = from;
+	v->o = o;
 	return true;
 }
 

@@ -36,7 +36,7 @@ explained() { "$BUILD/splicectl" -s "$STATE" explain "$GUEST" "$EXP/m/deep/file"
 
 client() {
 	mnt
-	same "the names" "file later m plain" "$(ls /mnt/n | tr '\n' ' ' | sed 's/ $//')"
+	same "the names" "$(printf '%s\n' file later m plain)" "$(ls -1 /mnt/n)"
 	same "inside" tmpfs "$(cat /mnt/n/m/file)"
 	same "inside that" deeper "$(cat /mnt/n/m/deep/file)"
 	[ "$(stat -c %d /mnt/n)" != "$(stat -c %d /mnt/n/m)" ] || fail "m is not a file system of its own"

@@ -90,13 +90,14 @@ say_hints(struct server *s)
 	struct sockaddr_storage any = {.ss_family = AF_INET6}, at[CONF_ADDRS_MAX + 1];
 	const struct sockaddr *addrs[CONF_ADDRS_MAX + 1];
 	struct hints h = {.exports = ex,
-			  .nexports = t->n < HINTS_MAX ? t->n : HINTS_MAX,
 			  .addrs = addrs,
 			  .naddrs = s->conf->naddrs,
 			  .rpcbind = !s->conf->no_rpcbind};
 
-	for (size_t i = 0; ex && i < h.nexports; i++)
-		ex[i] = (struct hint_export){.path = t->v[i]->path, .local = is_local(t->rules[i])};
+	for (size_t i = 0; ex && i < t->n && h.nexports < HINTS_MAX; i++)
+		if (!t->crossed[i])
+			ex[h.nexports++] = (struct hint_export){.path = t->v[i]->path,
+								.local = is_local(t->rules[i])};
 	for (size_t i = 0; i < h.naddrs; i++)
 		at[i] = s->conf->addrs[i].addr;
 	if (h.naddrs == 0)
