@@ -55,19 +55,19 @@ def main():
     pair = [servers.spliced(world, "tree", 4049), servers.spliced(world, "base", 4050, program=base)]
     worse, results = 0, {}
     print(f"this tree / {os.environ.get('BASE_NAME', 'base')}; above 1 in CPU is worse\n"
-          f"{'':16}{'CPU per call':>26}{'calls per second':>26}")
+          f"{'':26}{'CPU per call':>26}{'calls per second':>26}")
     for work, options in tables.WORK.items():
         if work in SKIP:
             continue
         try:
             ratio, coverage = measure(world, pair, options)
         except Unestablished as e:
-            print(f"{work:16}  not compared: {e}", flush=True)
+            print(f"{work:26}  not compared: {e}", flush=True)
             continue
         results[work] = ratio
         said = verdict(ratio["server_cpu"], ratio["rate"])
         worse += said == "WORSE"
-        print(f"{work:16}{show(ratio['server_cpu']):>26}{show(ratio['rate']):>26}  {said}", flush=True)
+        print(f"{work:26}{show(ratio['server_cpu']):>26}{show(ratio['rate']):>26}  {said}", flush=True)
     world.stop_all()
     if not results:
         print("nothing could be compared", file=sys.stderr)
