@@ -44,7 +44,7 @@ sparse_file(const char *path)
 static void
 open_file(struct srv *s, struct cl *c, struct file *f, const char *name)
 {
-	struct stat st;
+	struct stat st = {0};
 
 	snprintf(f->path, sizeof f->path, "%s/%s", srv_path(s, "fs"), name);
 	f->fh = cl_handle(c, srv_path(s, "fs"), name);
@@ -140,7 +140,11 @@ one_mode(struct srv *s, const char *mode)
 		free(f.bytes);
 	}
 	cl_free(c);
-	CU_ASSERT_EQUAL(srv_stop(s, SIGTERM), 0);
+	int status = srv_stop(s, SIGTERM);
+
+	CU_ASSERT_EQUAL(status, 0);
+	if (status != 0)
+		fprintf(stderr, "\n    status %#x; the server said:\n%s\n", status, s->log);
 }
 
 static void
