@@ -38,6 +38,19 @@ if_below(const char *rootdir, char *where)
 	return NULL;
 }
 
+/* Before Linux 5.6: absolute symbolic links lead out, and what they lead to is not there. */
+static char *
+without_openat2(const char *rootdir, const char *path)
+{
+	char *whole = NULL, *where;
+
+	if (asprintf(&whole, "%s/%s", rootdir, path) < 0)
+		return NULL;
+	where = realpath(whole, NULL);
+	free(whole);
+	return where ? if_below(rootdir, where) : NULL;
+}
+
 char *
 rootdir_real(const char *rootdir, const char *path)
 {
@@ -52,6 +65,8 @@ rootdir_real(const char *rootdir, const char *path)
 	fd = k_openat2(dir, path, O_PATH | O_CLOEXEC, 0, RESOLVE_IN_ROOT);
 	error = errno;
 	close(dir);
+	if (fd < 0 && error == ENOSYS)
+		return without_openat2(rootdir, path);
 	if (fd >= 0) {
 		where = if_below(rootdir, path_of(fd));
 		error = errno;
