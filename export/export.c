@@ -64,6 +64,7 @@ export_table_put(struct export_table *t)
 	free(t->v);
 	free(t->rules);
 	free(t->crossed);
+	free(t->rootdir);
 	free(t->cross);
 	free(t->absent);
 	free(t);

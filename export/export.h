@@ -161,6 +161,7 @@ struct export_table {
 	struct absent *absent;
 	size_t nabsent;
 	struct sources *sources;
+	char *rootdir;	      /* root of all paths (rootdir.h); NULL: / */
 	struct resolver *who; /* what knows names; not the table's; NULL: names match nobody */
 	uint32_t gen;  /* of decisions made under it: another one when the table is swapped in, and
 			  when names have changed; atomic; 0: decisions are not to be remembered */

@@ -517,7 +517,8 @@ table_new(const struct plan *p)
 	t->crossed = calloc(p->n + 1, sizeof *t->crossed);
 	t->cross = calloc(p->n + 1, sizeof *t->cross);
 	t->sources = p->sources ? sources_ref(p->sources) : NULL;
-	if (t->v && t->rules && t->absent && t->crossed && t->cross)
+	t->rootdir = p->rootdir ? strdup(p->rootdir) : NULL;
+	if (t->v && t->rules && t->absent && t->crossed && t->cross && !t->rootdir == !p->rootdir)
 		return t;
 	export_table_put(t);
 	return NULL;

@@ -12,6 +12,7 @@
 #include "harm.h"
 #include "lib/bed.h"
 #include "store.h"
+#include "table.h"
 
 static const char *
 below(struct bed *b, const char *rest)
@@ -485,5 +486,31 @@ TEST(wire_mount, listed_as_written)
 	CU_ASSERT_TRUE(same(&fh, &b->root_a));
 	CU_ASSERT_EQUAL(mnt(b, "/a", &fh), MNT3_OK);
 	CU_ASSERT_TRUE(same(&fh, &b->root_a));
+	bed_free(b);
+}
+
+/* Where all paths are below a directory of this machine, so are links. */
+TEST(wire_mount, links_below_a_root)
+{
+	struct bed *b = bed_new(NULL);
+	struct export_env env = {&b->kernel, &b->key, b->store, false};
+	struct export_spec spec = {"/a", "ro", "127.0.0.1"};
+	struct entries e = {.rootdir = b->base};
+	struct diag d = {0};
+	struct plan p = {0};
+	struct export_table *t;
+	nfs_fh3 fh;
+
+	make_link(b, "/a", "link");
+	CU_ASSERT_TRUE(entries_add(&e, &spec, NULL, 1, &d) && plan_make(&p, &e, false, &d));
+	t = table_make(&env, &p, NULL, &d);
+	plan_free(&p);
+	entries_free(&e);
+	diag_free(&d);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(t);
+	engine_swap_table(&b->engine, t);
+	CU_ASSERT_EQUAL(bed_mnt(b, "/link", &fh), MNT3_OK);
+	CU_ASSERT_TRUE(same(&fh, &t->v[0]->root));
+	CU_ASSERT_EQUAL(mnt(b, "/a", &fh), MNT3ERR_ACCES);
 	bed_free(b);
 }

@@ -9,11 +9,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "mount3proc.h"
 #include "permit.h"
+#include "rootdir.h"
 
 enum { DEPTH_MAX = 64 }; /* components that may be missing at the end */
 
@@ -51,6 +53,19 @@ name_of(const char *path, char *buf, size_t size)
 	return buf;
 }
 
+/* The same where all paths are below a directory of this machine. */
+static const char *
+name_below(const char *rootdir, const char *path, char *buf, size_t size)
+{
+	char *where = rootdir_real(rootdir, path);
+	bool fits = where && strlen(where) < size;
+
+	if (fits)
+		strcpy(buf, rootdir_shown(rootdir, where));
+	free(where);
+	return fits ? buf : NULL;
+}
+
 const char *
 mount3_real(struct call *c, const char *path)
 {
@@ -62,7 +77,8 @@ mount3_real(struct call *c, const char *path)
 		return NULL;
 	memcpy(head, path, len + 1);
 	for (int i = 0; i < DEPTH_MAX && len > 1; i++) {
-		name = name_of(head, found, sizeof found);
+		name = c->table->rootdir ? name_below(c->table->rootdir, head, found, sizeof found)
+					 : name_of(head, found, sizeof found);
 		if (name)
 			break;
 		while (head[--len] != '/')
