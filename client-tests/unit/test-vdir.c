@@ -234,6 +234,12 @@ deleting_ext4(void)
 }
 
 static void
+deleting_xfs(void)
+{
+	deleting_on("xfs");
+}
+
+static void
 deleting_btrfs(void)
 {
 	deleting_on("btrfs");
@@ -253,6 +259,10 @@ TEST(vdir, deleting_tmpfs)
 TEST(vdir, deleting_ext4)
 {
 	BOXED(deleting_ext4);
+}
+TEST(vdir, deleting_xfs)
+{
+	BOXED(deleting_xfs);
 }
 TEST(vdir, deleting_btrfs)
 {
