@@ -238,23 +238,42 @@ read_call(struct batch *b, const struct replies *r, const struct served *s, cons
 	set32(head + len - 4, count);
 }
 
+void
+answer_write(struct batch *b, const struct replies *r, const struct served *s, const uint8_t *call,
+	     const struct writing *w)
+{
+	if (w->stable && fdatasync(s->fd)) {
+		add(b, &r->io, call, 0, 0);
+		return;
+	}
+	uint8_t *head = add(b, &r->nfs[WRITE], call, 0, 0);
+	uint32_t reply = r->nfs[WRITE].len; /* its last words are count, committed, verifier */
+	set32(head + reply - 16, w->n);
+	set32(head + reply - 12, w->stable);
+}
+
 /* args: offset, count, how stable, length, data. */
+static void
+take_args(struct writing *w, const uint8_t *call, const uint8_t *args)
+{
+	w->offset = (uint64_t)get32(args) << 32 | get32(args + 4);
+	w->stable = get32(args + 12);
+	w->n = get32(args + 16);
+	w->head = (size_t)(args + 20 - call);
+}
+
 static bool
 write_call(struct batch *b, const struct replies *r, const struct served *s, const uint8_t *call,
 	   const uint8_t *args, size_t len)
 {
+	struct writing w;
 	if (len < 20 || get32(args + 16) > len - 20)
 		return false;
-	off_t offset = (off_t)((uint64_t)get32(args) << 32 | get32(args + 4));
-	uint32_t stable = get32(args + 12), n = get32(args + 16);
-	if (pwrite(s->fd, args + 20, n, offset) != (ssize_t)n || (stable && fdatasync(s->fd))) {
+	take_args(&w, call, args);
+	if (pwrite(s->fd, args + 20, w.n, (off_t)w.offset) == (ssize_t)w.n)
+		answer_write(b, r, s, call, &w);
+	else
 		add(b, &r->io, call, 0, 0);
-		return true;
-	}
-	uint8_t *head = add(b, &r->nfs[WRITE], call, 0, 0);
-	uint32_t reply = r->nfs[WRITE].len; /* its last words are count, committed, verifier */
-	set32(head + reply - 16, n);
-	set32(head + reply - 12, stable);
 	return true;
 }
 
@@ -312,4 +331,18 @@ answer_call(struct batch *b, const struct replies *r, const struct served *s, co
 		p = &r->empty;
 	add(b, p, call, 0, 0);
 	return true;
+}
+
+bool
+is_write(const uint8_t *call, size_t have, struct writing *w)
+{
+	size_t at = 24;
+	if (have < at || get32(call + 4) || get32(call + 12) != PROG_NFS ||
+	    get32(call + 20) != WRITE)
+		return false;
+	if (!skip_auth(call, have, &at) || !skip_auth(call, have, &at) ||
+	    at + 4 + FH_LEN + 20 > have)
+		return false;
+	take_args(w, call, call + at + 4 + FH_LEN);
+	return pad_of(w->n) == 0;
 }

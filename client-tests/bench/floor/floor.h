@@ -11,7 +11,9 @@
  *
  * With --write, WRITE puts its data into the file and COMMIT syncs it: receive and pwrite, without
  * a word to anyone. A record longer than RECORD_LARGE is received into its place to its end and
- * RECORD_PEEK bytes on, so that of the next one only a header has to move.
+ * RECORD_PEEK bytes on, so that of the next one only a header has to move. With --pipe, too, such
+ * data goes from the socket through the pipe to the file, once a first call has shown how long the
+ * header before it is.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,13 +86,28 @@ void replies_prepare(struct replies *r, const struct served *s);
 bool answer_call(struct batch *b, const struct replies *r, const struct served *s,
 		 const uint8_t *call, size_t len);
 
+/* The arguments of a WRITE up to its data. */
+struct writing {
+	size_t head; /* bytes before the data, mark apart */
+	uint64_t offset;
+	uint32_t n, stable;
+};
+/* Is this the beginning of a WRITE, of have bytes, whose data needs no pad? */
+bool is_write(const uint8_t *call, size_t have, struct writing *w);
+/* Answers a WRITE whose data is in the file. */
+void answer_write(struct batch *b, const struct replies *r, const struct served *s,
+		  const uint8_t *call, const struct writing *w);
+
 /* input.c */
 
 /* A connection and what it has sent: the beginning of `in` is always that of a record. */
 struct peer {
 	struct peer *next;
 	int fd;
-	bool large; /* its last record was longer than RECORD_LARGE */
+	bool large;    /* its last record was longer than RECORD_LARGE */
+	size_t head;   /* bytes before the data of its WRITEs, mark included; 0: not known */
+	uint32_t pass; /* of the record in `in` so many bytes still go through the pipe, */
+	uint64_t to;   /* to here */
 	size_t have, cap;
 	uint8_t in[];
 };
@@ -99,6 +116,8 @@ struct peer {
 struct peer *peer_new(int fd, size_t cap);
 /* One recv. What recv said. */
 ssize_t peer_receive(struct peer *p);
+/* The same for what goes through the pipe. Bytes that a file does not take are lost: -1. */
+ssize_t peer_pass(struct peer *p, const struct served *s);
 /* Length of the record at `at` with its mark; 0 when it is not complete, SIZE_MAX when we cannot
  * take it. */
 size_t peer_record(struct peer *p, size_t at);

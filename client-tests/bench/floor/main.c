@@ -235,6 +235,22 @@ flush(struct floor *f, struct peer *p)
 	return flush_batch(&f->batch, &f->served, p->fd);
 }
 
+/* With --pipe: learns from whole records, and finds those whose data has not come yet. */
+static void
+look_for_data(const struct floor *f, struct peer *p, const uint8_t *in, size_t len)
+{
+	struct writing w;
+	if (f->served.mode != MODE_PIPE || !f->served.write || !p->large)
+		return;
+	if (len) {
+		p->head = is_write(in + 4, len - 4, &w) ? w.head + 4 : 0;
+	} else if (p->head && p->have == p->head && is_write(in + 4, p->have - 4, &w) &&
+		   w.head + 4 == p->have) {
+		p->pass = w.n;
+		p->to = w.offset;
+	}
+}
+
 static bool
 answer_all(struct floor *f, struct peer *p)
 {
@@ -244,6 +260,7 @@ answer_all(struct floor *f, struct peer *p)
 		if (len == SIZE_MAX ||
 		    !answer_call(&f->batch, &f->replies, &f->served, p->in + at + 4, len - 4))
 			return false;
+		look_for_data(f, p, p->in + at, len);
 		f->calls++;
 		at += len;
 		if ((f->batch.n == BATCH_CALLS || f->batch.bytes >= f->batch_bytes) && !flush(f, p))
@@ -251,20 +268,45 @@ answer_all(struct floor *f, struct peer *p)
 	}
 	f->wakeups += f->calls != before;
 	peer_consume(p, at);
+	look_for_data(f, p, p->in, 0);
 	return flush(f, p);
+}
+
+/* The data of a WRITE on its way through the pipe. */
+static bool
+pass(struct floor *f, struct peer *p)
+{
+	struct writing w;
+	ssize_t n = peer_pass(p, &f->served);
+	if (n <= 0)
+		return n < 0 && errno == EAGAIN;
+	if (p->pass)
+		return true;
+	is_write(p->in + 4, p->have - 4, &w);
+	answer_write(&f->batch, &f->replies, &f->served, p->in + 4, &w);
+	f->calls++;
+	f->wakeups++;
+	p->have = 0;
+	return flush(f, p);
+}
+
+static bool
+receive(struct floor *f, struct peer *p)
+{
+	if (p->pass)
+		return pass(f, p);
+	ssize_t n = peer_receive(p);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	p->have += (size_t)n;
+	return n > 0 && answer_all(f, p);
 }
 
 static void
 serve(struct floor *f, struct peer *p)
 {
-	ssize_t n = peer_receive(p);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (receive(f, p))
 		return;
-	if (n > 0) {
-		p->have += (size_t)n;
-		if (answer_all(f, p))
-			return;
-	}
 	f->batch.n = 0; /* replies to a peer that is gone */
 	f->batch.bytes = f->batch.used = 0;
 	close_peer(f, p);
