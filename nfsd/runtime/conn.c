@@ -150,6 +150,7 @@ conn_result(struct conn *c, struct task *t)
 	c->in_pool--;
 	c->expected -= t->expected;
 	c->copies -= t->copying;
+	c->kept -= t->kept;
 	if (t->pipe)
 		pipes_adopt(&l->pipes);
 	if (!c->in_touched) { /* first: it keeps c alive until conn_touched */

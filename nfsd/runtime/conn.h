@@ -24,6 +24,7 @@ struct conn {
 	unsigned in_pool; /* its tasks with workers */
 	size_t expected;  /* bytes their replies may hold... */
 	size_t copies;	  /* ...in memory, not as pages in a pipe, and bytes of replies that do */
+	size_t kept;	  /* bytes of their records that have buffers of their own */
 	uint32_t lane;
 	bool closed;  /* socket gone; waits for in_pool */
 	bool eof;     /* peer sends no more; close when all is answered */

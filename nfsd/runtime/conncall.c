@@ -57,7 +57,7 @@ conn_conclude(struct conn *c, struct task *t, enum call_verdict v)
 		to_pool(c, t);
 		return true;
 	case CALL_PARKED: /* its way back is that of a worker's call */
-		t->expected = t->copying = 0;
+		t->expected = t->copying = t->kept = 0;
 		c->in_pool++;
 		return true;
 	case CALL_DROP:

@@ -20,6 +20,7 @@ const struct loop_limits loop_limits = {
     .record_max = (1u << 20) + 4096, /* wtmax and its header */
     .unsent_max = 4u << 20,
     .calls_max = 128,
+    .kept_max = 4u << 20,
     .batch_calls = 64,
     .batch_bytes = 1u << 20,
     .turn_ns = 2000000,

@@ -21,6 +21,7 @@ struct loop_limits {
 	size_t record_max;  /* bytes of one record */
 	size_t unsent_max;  /* bytes owed to one peer before its calls are no longer read */
 	unsigned calls_max; /* calls of one peer in the pool */
+	size_t kept_max;    /* bytes of long records of one peer in the pool */
 	unsigned batch_calls, batch_bytes; /* then the replies are flushed */
 	uint64_t turn_ns;		   /* then other connections get their turn */
 	double stall_s;			   /* a pipe blocked that long is turned into bytes */

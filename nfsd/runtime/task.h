@@ -24,6 +24,7 @@ struct task {
 	struct pipe *pipe;  /* lent to a worker for a READ */
 	size_t expected;    /* bytes the reply may hold, while with a worker */
 	size_t copying;	    /* ...of which these are not to come in a pipe */
+	size_t kept;	    /* bytes of the record's own buffer, while with a worker */
 	struct rec_msg msg; /* the record, when it has a buffer of its own */
 	enum call_verdict verdict;
 	struct call call;
