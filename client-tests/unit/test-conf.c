@@ -50,6 +50,7 @@ TEST(conf, defaults)
 	CU_ASSERT_EQUAL(r.c.workers, 16);
 	CU_ASSERT(r.c.loops >= 1);
 	CU_ASSERT_EQUAL(r.c.splice_from, CONF_SPLICE_AUTO);
+	CU_ASSERT_EQUAL(r.c.receive_from, CONF_RECEIVE_AUTO);
 	CU_ASSERT_EQUAL(r.c.naddrs, 0);
 	CU_ASSERT_EQUAL(r.c.level, LOG_LVL_INFO);
 	CU_ASSERT_PTR_NULL(r.c.options);
@@ -68,7 +69,7 @@ TEST(conf, everything)
 
 	run(&r, "/a -o rw,sync -c 10.0.0.0/8 -e /etc/exports -n -a 127.0.0.1 -a ::1 -p 3049 /b -s "
 		"/tmp/x "
-		"-j 3 -w 5 -z 65536 -R -D -v");
+		"-j 3 -w 5 -Z never -z 65536 -R -D -v");
 	CU_ASSERT_EQUAL(r.status, -1);
 	CU_ASSERT_EQUAL_FATAL(r.c.ndirs, 2);
 	CU_ASSERT_STRING_EQUAL(r.c.dirs[0], "/a");
@@ -86,6 +87,7 @@ TEST(conf, everything)
 	CU_ASSERT_EQUAL(r.c.loops, 3);
 	CU_ASSERT_EQUAL(r.c.workers, 5);
 	CU_ASSERT_EQUAL(r.c.splice_from, 65536);
+	CU_ASSERT_EQUAL(r.c.receive_from, CONF_SPLICE_NEVER);
 	CU_ASSERT(r.c.check && r.c.detach && r.c.no_rpcbind);
 	CU_ASSERT_EQUAL(r.c.level, LOG_LVL_DEBUG);
 }
@@ -106,10 +108,11 @@ TEST(conf, long_names)
 {
 	static struct run r;
 
-	run(&r, "--port=0 --zero-copy never --quiet -- -z");
+	run(&r, "--port=0 --zero-copy never --splice-receive always --quiet -- -z");
 	CU_ASSERT_EQUAL(r.status, -1);
 	CU_ASSERT_EQUAL(r.c.port, 0);
 	CU_ASSERT_EQUAL(r.c.splice_from, CONF_SPLICE_NEVER);
+	CU_ASSERT_EQUAL(r.c.receive_from, CONF_RECEIVE_ALWAYS);
 	CU_ASSERT_EQUAL(r.c.level, LOG_LVL_WARN);
 	CU_ASSERT_EQUAL_FATAL(r.c.ndirs, 1);
 	CU_ASSERT_STRING_EQUAL(r.c.dirs[0], "-z");

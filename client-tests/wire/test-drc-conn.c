@@ -61,7 +61,7 @@ wires_new(unsigned n)
 	w.pool = pool_new(8);
 	pipe_stock_init(&w.stock, NULL);
 	for (unsigned i = 0; i < 2; i++)
-		w.loop[i] = loop_new(&w.b->engine, w.pool, &w.stock, i);
+		w.loop[i] = loop_new(&w.b->engine, w.pool, &w.stock, i, UINT32_MAX);
 	while (n-- > 0)
 		wire_new(&w);
 	return w;

@@ -22,6 +22,9 @@
 	X(POOL_CALLS, "calls_given_to_pool")                                                       \
 	X(READ_SPLICED, "read_bytes_spliced")                                                      \
 	X(READ_COPIED, "read_bytes_copied")                                                        \
+	X(WRITE_SPLICED, "write_bytes_spliced")                                                    \
+	X(WRITE_COPIED, "write_bytes_copied")                                                      \
+	X(WRITE_OVERFLOW, "copied_pipe_overflowed")                                                \
 	X(COPY_SMALL, "copied_below_threshold")                                                    \
 	X(COPY_NEVER, "copied_by_option")                                                          \
 	X(COPY_REFUSED, "copied_splice_refused")                                                   \

@@ -99,6 +99,8 @@ row_fault(const struct row *row)
 		return "arguments and result are larger than CALL_ARENA_ROW";
 	if (RPC_HEAD + row->head > CALL_HEAD)
 		return "the encoded result is larger than CALL_HEAD";
+	if (row->head_xdr && (row->keep || row->args_size < row->data + sizeof(payload)))
+		return "its bulk data can not wait in a pipe";
 	if (row->keep && (row->bulk || RPC_HEAD + row->head > RING_REPLY))
 		return "the reply to be kept is larger than RING_REPLY";
 	if (!row->fn || !row->name || row->stat >= STAT_ROWS)
@@ -216,7 +218,7 @@ call_init(struct call *c, struct engine *e)
 	memset(c, 0,
 	       offsetof(struct call, head)); /* the buffers are written before they are read */
 	c->engine = e;
-	c->pipe[0] = c->pipe[1] = -1;
+	c->pipe[0] = c->pipe[1] = c->data_pipe = -1;
 	c->body = no_body;
 }
 
@@ -414,6 +416,7 @@ static enum call_verdict
 serve(struct call *c, const struct program *prog, size_t args_off, struct once *o)
 {
 	const struct row *row = c->row;
+	int (*decoder)(void *, void *) = c->data_pipe >= 0 ? row->head_xdr : row->args_xdr;
 	XDR x;
 	int e;
 
@@ -424,7 +427,7 @@ serve(struct call *c, const struct program *prog, size_t args_off, struct once *
 	/* the cast drops a const: decoding writes nothing to the record */
 	xdrmem_create(&x, (char *)(uintptr_t)c->rec + args_off, (u_int)(c->reclen - args_off),
 		      XDR_DECODE);
-	if (row->args_xdr && !row->args_xdr(&x, c->args))
+	if (decoder && !decoder(&x, c->args))
 		return refused_with(c, GARBAGE_ARGS);
 	if (row->bulk)
 		c->bulk = *(const uint32_t *)((const char *)c->args + row->bulk);
@@ -465,6 +468,37 @@ run_row(struct call *c, const struct program *prog, const struct rpc_call *rc)
 			return v;
 		forget_run(c); /* the other one is known now, or was given up */
 	}
+}
+
+static const struct row *
+find_row(const struct engine *e, const struct rpc_call *rc)
+{
+	const struct program *prog = find_program(e, rc->prog);
+	unsigned n = 0;
+	const struct row *r = prog ? find_rows(prog, rc->vers, &n) : NULL;
+
+	return r && rc->proc < n ? &r[rc->proc] : NULL;
+}
+
+size_t
+call_data_at(const struct engine *e, const char *rec, size_t have, size_t *data)
+{
+	char args[CALL_ARENA_ROW] __attribute__((aligned(16)));
+	struct rpc_call rc;
+	XDR x;
+
+	if (rpc_decode(rec, have, &rc) != RPC_OK)
+		return 0;
+	const struct row *row = find_row(e, &rc);
+	if (!row || !row->head_xdr)
+		return 0;
+	memset(args, 0, row->args_size);
+	xdrmem_create(&x, (char *)(uintptr_t)rec + rc.args_off, (u_int)(have - rc.args_off),
+		      XDR_DECODE);
+	if (!row->head_xdr(&x, args))
+		return 0;
+	*data = ((const payload *)(const void *)(args + row->data))->len;
+	return wire_pad(*data) == 0 ? rc.args_off + xdr_getpos(&x) : 0;
 }
 
 enum call_verdict

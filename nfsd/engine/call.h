@@ -125,6 +125,9 @@ struct call {
 	int pipe[2];
 	const char *rec; /* the complete record, without marks */
 	size_t reclen;
+	int data_pipe; /* >= 0: rec is the call up to its bulk data, which waits in this pipe (see
+			  call_data_at). The pipe stays the runtime's, who looks what is left in it
+			*/
 	uint64_t born_ns; /* when the record was complete (CLOCK_MONOTONIC) */
 	/*
 	 * After CALL_PARKED, once, from the thread that ran the other call: the call is the
@@ -189,6 +192,13 @@ void call_reset(struct call *);
  * pad.
  */
 enum call_verdict call_run(struct call *);
+/*
+ * Does rec, the first have bytes of a record, begin a call that brings bulk data, and is all before
+ * the data there? Then the bytes before it, and *data is the length of the data, which needs no
+ * pad: exactly that the rest of the record must be. Else 0. Such a call may be run with the data in
+ * a pipe.
+ */
+size_t call_data_at(const struct engine *, const char *rec, size_t have, size_t *data);
 /* Bytes of the whole reply. */
 static inline size_t
 call_reply_len(const struct call *c)
@@ -223,6 +233,10 @@ struct row {
 	const char *name;			 /* metrics, traces */
 	int (*args_xdr)(void *xdrs, void *args); /* NULL: void */
 	int (*res_xdr)(void *xdrs, void *res);
+	/* The arguments up to the bulk data, for a call that has it in a pipe; data: offset in args
+	 * of the payload. NULL: it brings none. Not for a row with `keep` */
+	int (*head_xdr)(void *xdrs, void *args);
+	size_t data;
 	size_t args_size, res_size, arm; /* arm: offset of the result union */
 	size_t
 	    head; /* the most bytes the encoded result takes, bulk data apart; checked at start */

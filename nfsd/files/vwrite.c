@@ -11,6 +11,7 @@
  * the write here, after the sync in COMMIT.
  */
 #include "buf.h"
+#include "stat.h"
 #include "vmodint.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -149,6 +150,7 @@ write_from(const struct vfs_ctx *ctx, struct obj *o, struct source *s, uint64_t 
 	error = obj_writer(ctx->vfs->files, o, &fd);
 	if (!error)
 		error = as_caller(ctx, o, s, fd, offset, n, done, w);
+	stat_add(s->pipe >= 0 && !s->nosplice ? ST_WRITE_SPLICED : ST_WRITE_COPIED, *done);
 	if (s->error == EIO) { /* may be the news of an earlier one's failed write-back */
 		sync_distrust(fd);
 		sync_lost(files_sync(ctx->vfs->files), "a write failed", s->error);

@@ -86,6 +86,7 @@ static const struct row rows[] = {
 	[NFSPROC3_READ] = {ROW(READ), TYPES(READ3), .head = ST + PA + 3 * W,
 		.need = NEED_FILE, .fail = FAIL_POST, .bulk = offsetof(READ3args, count), .fn = read_row},
 	[NFSPROC3_WRITE] = {ROW(WRITE), TYPES_OF(WRITE3, nfs3_xdr_write_args, xdr_WRITE3res), .head = ST + WCC + 2 * W + D,
+		.head_xdr = (int (*)(void *, void *))nfs3_xdr_write_head, .data = offsetof(WRITE3args, data),
 		.need = NEED_FILE, .fail = FAIL_WCC, .writes = true, .sleeps = true, .fn = write_row},
 	[NFSPROC3_CREATE] = {ROW(CREATE), TYPES(CREATE3), .head = ST + PFH + PA + WCC,
 		.need = NEED_DIR, .fail = FAIL_WCC, .writes = true, .sleeps = true, .keep = true, .fn = create_row},

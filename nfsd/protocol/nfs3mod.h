@@ -31,6 +31,7 @@ int nfs3_again_linked(struct call *, int e, const filename3 *);
 bool nfs3_again_anew(struct call *, const filename3 *);
 
 bool_t nfs3_xdr_write_args(XDR *, WRITE3args *);
+bool_t nfs3_xdr_write_head(XDR *, WRITE3args *);
 
 int nfs3_setattr(struct call *, const SETATTR3args *, SETATTR3res *);
 int nfs3_write(struct call *, const WRITE3args *, WRITE3res *);

@@ -88,6 +88,16 @@ nfs3_xdr_write_args(XDR *x, WRITE3args *a)
 	return xdr_WRITE3args(x, a) && a->count == a->data.len;
 }
 
+/* The same up to the data. */
+bool_t
+nfs3_xdr_write_head(XDR *x, WRITE3args *a)
+{
+	a->data = (payload){.fd = -1, .off = -1};
+	return xdr_nfs_fh3(x, &a->file) && xdr_offset3(x, &a->offset) && xdr_count3(x, &a->count) &&
+	       xdr_stable_how(x, &a->stable) && xdr_u_int(x, &a->data.len) &&
+	       a->count == a->data.len;
+}
+
 /* 3.3.7. The verifier is taken before the data is written: if it changes meanwhile, the client must
  * think that this data is lost, too. */
 int
@@ -106,8 +116,10 @@ nfs3_write(struct call *c, const WRITE3args *a, WRITE3res *r)
 	if ((unsigned)a->stable > FILE_SYNC)
 		return NFS3ERR_INVAL;
 	put_verifier(c, ok->verf);
-	int e = vmod_write(&ctx, c->obj[0], a->offset, a->data.base, a->count, asked[a->stable],
-			   &done, &level, &w);
+	int e = c->data_pipe >= 0 ? vmod_write_pipe(&ctx, c->obj[0], a->offset, c->data_pipe,
+						    a->count, asked[a->stable], &done, &level, &w)
+				  : vmod_write(&ctx, c->obj[0], a->offset, a->data.base, a->count,
+					       asked[a->stable], &done, &level, &w);
 	if (e != 0)
 		return nfs3_status(e);
 	ok->count = done;

@@ -162,6 +162,20 @@ set_splice(struct conf *c, const char *arg, char *why, size_t size)
 }
 
 static bool
+set_receive(struct conf *c, const char *arg, char *why, size_t size)
+{
+	if (!strcmp(arg, "auto"))
+		c->receive_from = CONF_RECEIVE_AUTO;
+	else if (!strcmp(arg, "always"))
+		c->receive_from = CONF_RECEIVE_ALWAYS;
+	else if (!strcmp(arg, "never"))
+		c->receive_from = CONF_SPLICE_NEVER;
+	else
+		return REASON("write auto, always or never");
+	return true;
+}
+
+static bool
 set_manage_gids(struct conf *c, const char *arg, char *why, size_t size)
 {
 	(void)arg, (void)why, (void)size;
@@ -225,8 +239,12 @@ static const struct option_row rows[] = {
     {'w', "workers", "WORKERS", "threads for what may sleep (default 16)", set_workers},
     {'z', "zero-copy", "MODE",
      "auto, always, never, or the least READ in bytes that is\n"
-     "not copied (default auto: 32768)",
+     "not copied (default auto: 8192)",
      set_splice},
+    {'Z', "splice-receive", "MODE",
+     "data of long WRITEs by splice from socket to file:\n"
+     "auto, always or never (default auto)",
+     set_receive},
     {'g', "manage-gids", NULL,
      "look up the groups of callers here; a call itself can\n"
      "bring 16",
@@ -407,6 +425,7 @@ conf_parse(struct conf *c, int argc, char **argv, FILE *out, FILE *err)
 	c->loops = processors();
 	c->workers = CONF_WORKERS;
 	c->splice_from = CONF_SPLICE_AUTO;
+	c->receive_from = CONF_RECEIVE_AUTO;
 	c->level = LOG_LVL_INFO;
 	getopt_forms(letters, longs);
 	opterr = 0;

@@ -25,6 +25,9 @@
 #define CONF_SPLICE_AUTO 8192
 #define CONF_SPLICE_DEEP 3072 /* with it, for a peer that keeps many calls in flight */
 #define CONF_SPLICE_ALWAYS 0
+/* -Z: the data of WRITEs of this many bytes and more is received by splice. */
+#define CONF_RECEIVE_AUTO 131072
+#define CONF_RECEIVE_ALWAYS 16384    /* below it a pipe costs more than it could ever save */
 #define CONF_SPLICE_NEVER UINT32_MAX /* the meaning of vfs.splice_from */
 
 struct conf_addr {
@@ -47,10 +50,11 @@ struct conf {
 	char statedir[PATH_MAX];
 	unsigned loops, workers;
 	uint32_t splice_from;
-	bool manage_gids;     /* -g */
-	bool no_rpcbind;      /* -R */
-	bool detach;	      /* -D */
-	enum log_level level; /* -q: warnings; -v: debug; else info */
+	uint32_t receive_from; /* CONF_SPLICE_NEVER: received by copying */
+	bool manage_gids;      /* -g */
+	bool no_rpcbind;       /* -R */
+	bool detach;	       /* -D */
+	enum log_level level;  /* -q: warnings; -v: debug; else info */
 };
 
 /*

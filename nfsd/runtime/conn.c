@@ -77,6 +77,7 @@ conn_close(struct conn *c, const char *why)
 	ev_io_stop(l->ev, &c->wr);
 	close(c->fd);
 	rec_fini(&c->rec);
+	conn_fill_drop(c);
 	buf_give(c->held, c->held_cap);
 	c->held = NULL;
 	replies_init(&left);
@@ -93,10 +94,15 @@ on_readable(struct ev_loop *ev, ev_io *w, int revents)
 {
 	struct conn *c = w->data;
 	struct iovec iov[2];
+
+	(void)revents;
+	if (c->filling) {
+		conn_fill(c);
+		return;
+	}
 	int n = rec_iov(&c->rec, c->loop->scratch, REC_SCRATCH, iov);
 	ssize_t k = readv(c->fd, iov, n);
 
-	(void)revents;
 	loop_clock(c->loop);
 	if (k < 0) {
 		if (errno != EAGAIN && errno != EINTR)

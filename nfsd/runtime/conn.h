@@ -18,13 +18,15 @@ struct conn {
 	int fd;
 	struct peer peer;
 	struct rec rec;
-	char *held; /* received bytes whose turn has not come */
+	struct task *filling; /* its WRITE's data is being received into a pipe */
+	unsigned unfit;	      /* so many more long records are not tried that way */
+	char *held;	      /* received bytes whose turn has not come */
 	size_t held_cap;
 	struct sender out;
 	unsigned in_pool; /* its tasks with workers */
 	size_t expected;  /* bytes their replies may hold... */
 	size_t copies;	  /* ...in memory, not as pages in a pipe, and bytes of replies that do */
-	size_t kept;	  /* bytes of their records that have buffers of their own */
+	size_t kept;	  /* bytes of their records in buffers and pipes of their own */
 	uint32_t lane;
 	bool closed;  /* socket gone; waits for in_pool */
 	bool eof;     /* peer sends no more; close when all is answered */
@@ -47,6 +49,9 @@ void conn_turn(struct conn *);
  * wake-up. */
 void conn_result(struct conn *, struct task *);
 void conn_touched(struct conn *);
+/* A pipe that a worker had and did not hand back full: closes it to reuse if bytes are in it. NULL
+ * is ignored. */
+void conn_distrust(struct pipe *);
 /* Once a second: stalled pipes, pauses that may end, strangers that stay too long or, when
  * descriptors are short (make_room), at all. */
 void conn_tick(struct conn *, bool make_room);

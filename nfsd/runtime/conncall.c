@@ -72,10 +72,9 @@ conn_conclude(struct conn *c, struct task *t, enum call_verdict v)
 	return false;
 }
 
-/* The record must outlive this turn: short ones move into the task, long ones get a buffer unless
- * they have one. */
-static bool
-keep_record(struct task *t, struct rec_msg *m)
+/* A long one may have a buffer already. */
+bool
+conn_keep_record(struct task *t, struct rec_msg *m)
 {
 	t->call.rec = t->call.rec_mem;
 	t->call.reclen = m->len;
@@ -94,13 +93,26 @@ keep_record(struct task *t, struct rec_msg *m)
 	return true;
 }
 
+void
+conn_prepare(struct conn *c, struct task *t)
+{
+	t->conn = c;
+	t->call.peer = &c->peer;
+	t->call.batch = &c->loop->batch;
+	t->call.may_sleep = false;
+	t->call.wake = conn_wake;
+	t->call.copy = false;
+	t->call.pipe[0] = t->call.pipe[1] = -1;
+	t->call.born_ns = c->loop->now_ns;
+}
+
 static bool
 one_call(struct conn *c, struct rec_msg *m)
 {
 	struct loop *l = c->loop;
 	struct task *t = task_take(l);
 
-	if (!t || !keep_record(t, m)) {
+	if (!t || !conn_keep_record(t, m)) {
 		if (t)
 			task_give(l, t);
 		else
@@ -108,14 +120,7 @@ one_call(struct conn *c, struct rec_msg *m)
 		conn_close(c, "out of memory");
 		return false;
 	}
-	t->conn = c;
-	t->call.peer = &c->peer;
-	t->call.batch = &l->batch;
-	t->call.may_sleep = false;
-	t->call.wake = conn_wake;
-	t->call.copy = false;
-	t->call.pipe[0] = t->call.pipe[1] = -1;
-	t->call.born_ns = l->now_ns;
+	conn_prepare(c, t);
 	return conn_conclude(c, t, call_run(&t->call));
 }
 
@@ -133,9 +138,13 @@ run_batch(struct conn *c, bool *more)
 	while (calls < loop_limits.batch_calls &&
 	       conn_holding(c) - before < loop_limits.batch_bytes) {
 		st = rec_next(&c->rec, &m);
+		if (st == REC_HEAD && !conn_fill_begin(c, &m))
+			continue;
 		if (st != REC_RECORD)
 			break;
 		calls++;
+		if (m.len >= c->loop->receive_from)
+			conn_fill_learn(c, m.base, m.len);
 		if (!one_call(c, &m))
 			return false;
 	}

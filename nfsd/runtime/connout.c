@@ -82,7 +82,7 @@ conn_submit(struct conn *c, struct task *t)
 	c->expected += t->expected;
 	t->copying = splices(t) ? 0 : t->expected;
 	c->copies += t->copying;
-	t->kept = t->msg.cap;
+	t->kept = t->msg.cap + (t->data ? t->data->bytes : 0);
 	c->kept += t->kept;
 	c->in_pool++;
 	pool_submit(c->loop->pool, &t->job);
@@ -233,7 +233,10 @@ conn_overloaded(const struct conn *c)
 	if (conn_holding(c) > loop_limits.unsent_max || c->in_pool >= loop_limits.calls_max ||
 	    c->copies > COPIES_MAX || c->kept > loop_limits.kept_max)
 		return true;
-	return budget_used() > budget_limit() && conn_holding(c) + rec_held(&c->rec) > BUDGET_SHARE;
+	size_t filled = c->filling ? c->filling->data->bytes : 0;
+
+	return budget_used() > budget_limit() &&
+	       conn_holding(c) + rec_held(&c->rec) + filled > BUDGET_SHARE;
 }
 
 /* Decides anew whether we read from this peer. */

@@ -79,6 +79,13 @@ task_drop_pipe(struct loop *l, struct task *t)
 	pipes_give(&l->pipes, t->pipe);
 	pipes_give(&l->pipes, t->reply.full_pipe); /* holds bytes: it is closed */
 	t->pipe = t->reply.full_pipe = NULL;
+	if (!t->data)
+		return;
+	budget_sub(t->data->bytes);
+	t->data->bytes = 0;
+	conn_distrust(t->data); /* a WRITE that failed has left some */
+	pipes_give(&l->pipes, t->data);
+	t->data = NULL;
 }
 
 static void
@@ -404,7 +411,8 @@ loop_release(struct loop *l)
 }
 
 struct loop *
-loop_new(struct engine *engine, struct pool *pool, struct pipe_stock *stock, unsigned index)
+loop_new(struct engine *engine, struct pool *pool, struct pipe_stock *stock, unsigned index,
+	 uint32_t receive_from)
 {
 	struct loop *l = calloc(1, sizeof *l);
 	int e = ENOMEM;
@@ -413,6 +421,7 @@ loop_new(struct engine *engine, struct pool *pool, struct pipe_stock *stock, uns
 		return NULL;
 	pthread_mutex_init(&l->lock, NULL);
 	pipes_init(&l->pipes, stock, IDLE_PIPES);
+	l->receive_from = receive_from;
 	l->engine = engine;
 	l->pool = pool;
 	l->stock = stock;

@@ -41,6 +41,8 @@ struct loop {
 
 	/* only this loop's thread */
 	struct pipes pipes;
+	unsigned filling;      /* connections that receive a WRITE's data into a pipe */
+	uint32_t receive_from; /* WRITEs this long, bytes; UINT32_MAX: none */
 	struct call_batch batch;
 	char *scratch; /* REC_SCRATCH bytes, where connections receive */
 	struct task *idle;
@@ -73,8 +75,10 @@ struct loop {
 	bool in_woken;
 };
 
-/* Makes the loop and starts its thread. NULL with errno. */
-struct loop *loop_new(struct engine *, struct pool *, struct pipe_stock *, unsigned index);
+/* Makes the loop and starts its thread. receive_from: WRITEs of so many bytes are received by
+ * splice; UINT32_MAX: none. NULL with errno. */
+struct loop *loop_new(struct engine *, struct pool *, struct pipe_stock *, unsigned index,
+		      uint32_t receive_from);
 /* Asks it to end: drain (finish what runs, flush, at most `seconds`) or at once. loop_join waits
  * and frees. */
 void loop_stop(struct loop *, double seconds);

@@ -167,7 +167,8 @@ open_runtime(struct server *s)
 		return 1;
 	}
 	for (; s->nloops < s->conf->loops; s->nloops++) {
-		s->loops[s->nloops] = loop_new(&s->engine, s->pool, &s->pipes, s->nloops);
+		s->loops[s->nloops] =
+		    loop_new(&s->engine, s->pool, &s->pipes, s->nloops, s->conf->receive_from);
 		if (!s->loops[s->nloops]) {
 			log_error("cannot start loop %u of %u: %s", s->nloops + 1, s->conf->loops,
 				  strerror(errno));

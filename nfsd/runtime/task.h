@@ -22,9 +22,10 @@ struct task {
 	struct loop *home;
 	struct conn *conn;
 	struct pipe *pipe;  /* lent to a worker for a READ */
+	struct pipe *data;  /* with the data of a WRITE */
 	size_t expected;    /* bytes the reply may hold, while with a worker */
 	size_t copying;	    /* ...of which these are not to come in a pipe */
-	size_t kept;	    /* bytes of the record's own buffer, while with a worker */
+	size_t kept;	    /* bytes of the record's own buffer or pipe, while with a worker */
 	struct rec_msg msg; /* the record, when it has a buffer of its own */
 	enum call_verdict verdict;
 	struct call call;

@@ -200,6 +200,32 @@ pipe_stock_take(struct pipe_stock *s, unsigned slots)
 	return p;
 }
 
+bool
+pipe_stock_grow(struct pipe_stock *s, struct pipe *p, unsigned slots)
+{
+	unsigned had = p->slots;
+
+	if (had >= slots)
+		return false;
+	pthread_mutex_lock(&s->lock);
+	bool fits = s->slots + slots - had <= s->limit / 4 * 3;
+	if (fits)
+		s->slots += slots - had;
+	pthread_mutex_unlock(&s->lock);
+	if (!fits)
+		return false;
+	bool raised = s->privilege && s->privilege(true);
+	int size = fcntl(p->w, F_SETPIPE_SZ, slots * PIPE_SLOT);
+	if (raised)
+		s->privilege(false);
+	p->slots = size > 0 ? (unsigned)size / PIPE_SLOT : had;
+	pthread_mutex_lock(&s->lock);
+	s->slots -= slots;
+	s->slots += p->slots;
+	pthread_mutex_unlock(&s->lock);
+	return p->slots >= slots;
+}
+
 /* Drained ones that a loop has no use for. */
 static void
 stock_give(struct pipe_stock *s, struct pipe *p)

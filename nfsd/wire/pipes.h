@@ -60,6 +60,10 @@ void pipe_stock_fini(struct pipe_stock *);
 /* Any thread: a drained pipe of at least so many slots (at most PIPE_LARGE), or NULL: then copy. */
 struct pipe *pipe_stock_take(struct pipe_stock *, unsigned slots);
 
+/* Any thread: makes a pipe, whatever is in it, one of so many slots. False: it has them already, or
+ * the account or the kernel does not allow it. */
+bool pipe_stock_grow(struct pipe_stock *, struct pipe *, unsigned slots);
+
 struct pipe_info {
 	unsigned small, large;
 	unsigned long slots, limit;

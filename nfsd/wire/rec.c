@@ -20,6 +20,11 @@
  * that send records of odd lengths: such a record slides down over its own mark, by at most 3
  * bytes.
  *
+ * Elsewhere. Who knows how long the heads of such records are can have the rest go past this
+ * memory altogether (rec_expect): then a read ends where the next head ends, the head is handed out
+ * by itself, and bytes are only counted until the record's end. A head of another length than was
+ * expected costs nothing: its record comes the usual way.
+ *
  * Failure modes. Lengths are claims. A mark is compared with the limit before anything else
  * happens, and a buffer grows with what the peer really sent: at most REC_AHEAD times that, so a
  * thousand connections that each announce a megabyte and send nothing cost 4 KiB each. Fragments
@@ -90,6 +95,15 @@ larger(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
+/* Mark and head of the next record, or what is still to come of them. */
+static size_t
+head_size(const struct rec *r)
+{
+	size_t mark = r->nmark < 4 ? 4u - r->nmark : r->buf ? 4 : 0;
+
+	return mark + r->expect;
+}
+
 int
 rec_iov(struct rec *r, char *scratch, size_t size, struct iovec iov[2])
 {
@@ -108,8 +122,8 @@ rec_iov(struct rec *r, char *scratch, size_t size, struct iovec iov[2])
 		if (r->direct < r->left)
 			return n;
 	}
-	if (r->previous >= REC_LARGE)
-		size = smaller(size, REC_PEEK);
+	if (r->previous >= REC_LARGE || r->have + r->left >= REC_LARGE)
+		size = smaller(size, r->expect ? k + head_size(r) : REC_PEEK);
 	iov[n++] = (struct iovec){r->in, size - k};
 	return n;
 }
@@ -192,6 +206,7 @@ end_record(struct rec *r)
 {
 	r->have = r->left = 0;
 	r->nmark = r->last = r->nfrags = r->nempty = 0;
+	r->asked = r->away = false;
 	return REC_RECORD;
 }
 
@@ -239,6 +254,15 @@ take_fragment(struct rec *r)
 	return REC_MORE;
 }
 
+/* There is a head, all of it and nothing else. */
+static bool
+is_expected(const struct rec *r)
+{
+	return r->expect && r->in_len == r->expect && !r->buf && r->last && r->nfrags == 1 &&
+	       !r->asked && r->left >= r->expect_from && r->left > r->expect &&
+	       ((uintptr_t)r->in & 3) == 0;
+}
+
 static enum rec_status
 next(struct rec *r, struct rec_msg *m)
 {
@@ -253,6 +277,11 @@ next(struct rec *r, struct rec_msg *m)
 		}
 		if (st == REC_MORE && r->have == 0 && r->last && r->in_len >= r->left)
 			return take_inplace(r, m);
+		if (st == REC_MORE && is_expected(r)) {
+			r->asked = true;
+			*m = (struct rec_msg){.base = r->in, .len = r->in_len};
+			return REC_HEAD;
+		}
 		if (st == REC_MORE)
 			st = take_fragment(r);
 		if (st != REC_MORE || r->left)
@@ -276,11 +305,46 @@ rec_next(struct rec *r, struct rec_msg *m)
 	return st;
 }
 
+void
+rec_expect(struct rec *r, size_t n, size_t from)
+{
+	r->expect = n <= REC_EXPECT_MAX ? (uint32_t)n : 0;
+	r->expect_from = from < UINT32_MAX ? (uint32_t)from : UINT32_MAX;
+}
+
+void
+rec_divert(struct rec *r)
+{
+	r->previous = r->left;
+	r->left -= (uint32_t)r->in_len;
+	r->in += r->in_len;
+	r->in_len = 0;
+	r->away = true;
+}
+
+void
+rec_passed(struct rec *r, size_t n)
+{
+	r->left -= (uint32_t)n;
+	if (r->left == 0)
+		end_record(r);
+}
+
+void
+rec_return(struct rec *r, char *buf, size_t cap, size_t have)
+{
+	r->buf = buf;
+	r->cap = cap;
+	r->have = have;
+	r->away = false;
+}
+
 const char *
 rec_strerror(enum rec_status st)
 {
 	static const char *const text[] = {
 	    [REC_MORE] = "no error: the record is not complete yet",
+	    [REC_HEAD] = "no error: the beginning of a long record",
 	    [REC_RECORD] = "no error: a complete record",
 	    [REC_TOOBIG] = "a record mark announces more bytes than a request may have; the peer "
 			   "does not speak "

@@ -16,6 +16,7 @@
  * Call rec_next until it no longer says REC_RECORD before scratch is used for anything else: only
  *then has an incomplete tail moved out of it.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
@@ -30,6 +31,7 @@ enum {
 	REC_BUF_MIN = 4096, /* ...or this, or the length of its last record */
 	REC_LARGE = 16384,  /* who has just sent a record this long will send another: */
 	REC_PEEK = 512,	    /* only its header is received into scratch, the rest in its place */
+	REC_EXPECT_MAX = REC_PEEK - 4,
 };
 
 /*
@@ -57,9 +59,13 @@ struct rec {
 	uint8_t nmark; /* bytes of the mark seen; 4: inside a fragment */
 	uint8_t last;  /* this fragment ends the record */
 	uint8_t nfrags, nempty;
-	uint32_t previous; /* bytes of the last record */
-	uint8_t status;	   /* the error that ended the stream, else 0 */
-	size_t direct;	   /* how much of the next feed goes straight into buf */
+	uint32_t previous;    /* bytes of the last record */
+	uint8_t status;	      /* the error that ended the stream, else 0 */
+	size_t direct;	      /* how much of the next feed goes straight into buf */
+	uint32_t expect;      /* rec_expect: bytes of a head, 0: none asked for... */
+	uint32_t expect_from; /* ...of records this long */
+	bool asked;	      /* this record's head was handed out */
+	bool away;	      /* and its rest goes elsewhere */
 };
 
 /*
@@ -75,6 +81,7 @@ struct rec_msg {
 
 enum rec_status {
 	REC_MORE,      /* everything complete was handed out: read more */
+	REC_HEAD,      /* *m is the head of a record that rec_expect asked for: see rec_divert */
 	REC_RECORD,    /* *m is a record */
 	REC_TOOBIG,    /* a mark promises a record over max */
 	REC_TOOSMALL,  /* a record of less than REC_MIN bytes */
@@ -106,6 +113,28 @@ enum rec_status rec_next(struct rec *r, struct rec_msg *m);
 
 /* Ends a record: gives its buffer back if it has one of its own (cap is then 0). */
 void rec_put(const struct rec_mem *mem, struct rec_msg *m);
+
+/*
+ * The next long records may begin with n bytes (at most REC_EXPECT_MAX) that their receiver wants
+ * to see before he decides where the rest shall go: such a head is then received by itself. When it
+ * is there, and it announces a record of one fragment, of at least `from` bytes, rec_next says
+ * REC_HEAD once, with the head in scratch. Then either rec_divert, or rec_next again: the record
+ * comes as ever. n == 0: no more of that.
+ */
+void rec_expect(struct rec *r, size_t n, size_t from);
+/* After REC_HEAD: the rest of the record, rec_away bytes, is read from the socket by the caller,
+ * who counts it with rec_passed; nothing else may be called meanwhile but rec_fini. */
+void rec_divert(struct rec *r);
+/* Bytes still to be passed by; 0: nothing is diverted. */
+static inline size_t
+rec_away(const struct rec *r)
+{
+	return r->away ? r->left : 0;
+}
+void rec_passed(struct rec *r, size_t n);
+/* The caller changes his mind: the record so far, head included, is in buf, of cap bytes from r's
+ * memory; the rest comes as ever. cap holds the whole record. */
+void rec_return(struct rec *r, char *buf, size_t cap, size_t have);
 
 /* Bytes of memory that the half-received record holds now, for the global budget. */
 static inline size_t
