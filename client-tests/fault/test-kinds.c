@@ -190,3 +190,69 @@ TEST(kinds, fuse)
 {
 	every_read("fuse");
 }
+
+static uint64_t
+word(const struct cl *c, size_t off, size_t bytes)
+{
+	uint64_t v = 0;
+
+	CU_ASSERT_FATAL(off + bytes <= c->len);
+	while (bytes-- > 0)
+		v = v << 8 | (unsigned char)c->buf[off++];
+	return v;
+}
+
+/* One page of a directory, each name of it deleted; how many. *cookie moves on. */
+static unsigned
+page_and_delete(struct srv *s, struct cl *c, const nfs_fh3 *dir, uint64_t *cookie, bool *eof)
+{
+	READDIR3args a = {.dir = *dir, .cookie = *cookie, .count = 4096};
+	unsigned n = 0;
+	size_t at;
+	char path[400];
+
+	cl_call(c, 100003, 3, 16, (xdrproc_t)xdr_READDIR3args, &a);
+	CU_ASSERT_TRUE_FATAL(cl_recv(c));
+	CU_ASSERT_EQUAL_FATAL(cl_verdict(c, &at), 0);
+	CU_ASSERT_EQUAL_FATAL(word(c, at, 4), NFS3_OK);
+	at += 4 + (word(c, at + 4, 4) ? 88u : 4u) + 8; /* attributes, verifier */
+	for (; word(c, at, 4); at += 8) {
+		size_t len = word(c, at + 12, 4);
+		const char *name = c->buf + at + 16;
+
+		at += 16 + (len + 3) / 4 * 4;
+		*cookie = word(c, at, 8);
+		if (*name == '.')
+			continue;
+		snprintf(path, sizeof path, "%s/%.*s", srv_path(s, "fs"), (int)len, name);
+		CU_ASSERT_EQUAL(unlink(path), 0);
+		n++;
+	}
+	*eof = word(c, at + 4, 4);
+	return n;
+}
+
+/* Reading 3,000 names of a FUSE file system and deleting each page of them loses none. */
+TEST(kinds, fuse_deleting_while_listing)
+{
+	struct srv *s = srv_new();
+	uint64_t cookie = 0;
+	unsigned n = 0;
+	bool eof = false;
+	char name[32];
+
+	srv_fresh(s, "fuse", "fs");
+	for (int i = 0; i < 3000; i++) {
+		snprintf(name, sizeof name, "fs/name%d", i);
+		pattern_file(srv_path(s, name), 1, 0);
+	}
+	srv_start(s, (const char *[]){"-j1", NULL}, "fs", NULL);
+	struct cl *c = srv_client(s);
+	nfs_fh3 dir;
+	CU_ASSERT_EQUAL_FATAL(cl_mnt(c, srv_path(s, "fs"), &dir), MNT3_OK);
+	while (!eof)
+		n += page_and_delete(s, c, &dir, &cookie, &eof);
+	CU_ASSERT_EQUAL(n, 3000);
+	cl_free(c);
+	srv_free(s);
+}
