@@ -45,7 +45,15 @@ wait_for() {
 
 # 20 ms without a process: read from a pipe that nobody writes
 exec {NAP_FD}<> <(:)
-nap() { read -r -t 0.02 -u "$NAP_FD" _ || true; }
+nap() {
+	NAPPING=1
+	read -r -t 0.02 -u "$NAP_FD" _ || true
+	NAPPING=''
+	[ -z "$STOP" ] || { set -- "$STOP" && STOP='' && exit "$1"; }
+}
+# signalled STATUS: what a trap does instead of exit, which makes bash 5.2 crash inside read -t
+NAPPING='' STOP=''
+signalled() { if [ -n "$NAPPING" ]; then STOP=$1; else exit "$1"; fi; }
 
 alive() { [ -e "/proc/$1/stat" ] && [[ $(<"/proc/$1/stat") != *') Z '* ]]; } 2>/dev/null
 gone() { ! alive "$1"; }
