@@ -224,17 +224,17 @@ add_pending(const struct making *m, const struct plan_export *x, const struct ex
 {
 	struct export_table *t = m->t;
 	struct pending *v = reallocarray(t->pending, t->npending + 1, sizeof *v);
-	char *path = strdup(x->path);
 
-	if (v)
+	if (v) {
 		t->pending = v;
-	if (!v || !path) {
-		free(path);
+		v += t->npending;
+		v->path = strdup(x->path);
+	}
+	if (!v || !v->path) {
 		opening_put(o);
 		return false;
 	}
-	v += t->npending++;
-	v->path = path;
+	t->npending++;
 	v->mount = x->mount;
 	v->from = from;
 	v->o = o;

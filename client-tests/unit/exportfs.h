@@ -204,4 +204,4 @@
  ""},
 {"/a h(sec)",
  ""},
-/* clang-format on */
+    /* clang-format on */

@@ -43,7 +43,7 @@ reload_read(const struct conf *c, struct entries *e, struct diag *d)
 static int
 split_name(const char *name, char **client, const char **path)
 {
-	struct export_client c;
+	struct export_client c = {0};
 	char err[8];
 
 	*client = NULL;
@@ -72,7 +72,7 @@ say_form(const struct job *j)
 {
 	const char *colon = strstr(j->name, ":/");
 	char *text = colon ? strndup(j->name, (size_t)(colon - j->name)) : NULL, err[256] = "";
-	struct export_client c;
+	struct export_client c = {0};
 
 	if (text && *text && export_parse_client(text, &c, err, sizeof err) == 0)
 		free(c.text);
