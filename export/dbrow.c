@@ -208,7 +208,7 @@ db_row_del(struct db_txn *t, const struct db_row *r)
 {
 	unsigned char kb[8], ib[IDENT_KEY];
 	MDB_val k = {sizeof kb, kb}, i = ident_key(ib, &r->id);
-	uint64_t owner;
+	uint64_t owner = 0;
 	int rc;
 
 	put64(kb, r->serial);
@@ -377,7 +377,7 @@ excl_thin(struct db_txn *t, uint64_t now)
 			oldest = e.time;
 	if (rc == MDB_NOTFOUND)
 		rc = mdb_cursor_get(cur, &k, &v, MDB_FIRST);
-	for (; rc == 0; rc = mdb_cursor_get(cur, &k, &v, MDB_NEXT))
+	for (; rc == 0; rc = rc ? rc : mdb_cursor_get(cur, &k, &v, MDB_NEXT))
 		if (excl_value(&v, &e) != 0 || e.time <= oldest + (now - oldest) / 2)
 			rc = mdb_cursor_del(cur, 0);
 	mdb_cursor_close(cur);

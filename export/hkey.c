@@ -159,7 +159,7 @@ handle_key_load(struct handle_key *k, const char *statedir, char *err, size_t er
 int
 handle_key_export(const char *statedir, char *text, size_t size, char *err, size_t errlen)
 {
-	struct handle_key k;
+	struct handle_key k = {0};
 	char now[33], old[33] = "";
 	int code = handle_key_load(&k, statedir, err, errlen);
 

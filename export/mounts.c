@@ -116,7 +116,7 @@ mounts_read(struct mounts *ms, const char *rootdir)
 void
 mounts_free(struct mounts *ms)
 {
-	for (size_t i = 0; i < ms->n; i++)
+	for (size_t i = 0; ms->v && i < ms->n; i++)
 		free_mount(&ms->v[i]);
 	free(ms->v);
 	*ms = (struct mounts){0};

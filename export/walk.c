@@ -366,7 +366,7 @@ climb(const struct resolve *r, const struct export *ex, int fd, int depth, uint6
 	struct store_ident id;
 	struct stat st;
 	char name[STORE_NAME_MAX + 1];
-	uint64_t parent;
+	uint64_t parent = 0;
 	int up, rc;
 
 	if (fstat(fd, &st) < 0)

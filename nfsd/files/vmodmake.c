@@ -235,7 +235,7 @@ making_undo(struct making *m, const struct stat *st, int error)
 int
 making_finish(struct making *m, enum sync_verb verb)
 {
-	struct stat st;
+	struct stat st = {0};
 	int fd, error = open_made(m, &fd, &st);
 
 	if (error == ENOENT)
