@@ -262,18 +262,36 @@ take_args(struct writing *w, const uint8_t *call, const uint8_t *args)
 	w->head = (size_t)(args + 20 - call);
 }
 
+struct deed {
+	struct batch *b;
+	const struct replies *r;
+	const struct served *s;
+	const uint8_t *call, *data;
+	struct writing w;
+};
+
+static void
+write_now(void *arg)
+{
+	const struct deed *d = arg;
+	if (pwrite(d->s->fd, d->data, d->w.n, (off_t)d->w.offset) == (ssize_t)d->w.n)
+		answer_write(d->b, d->r, d->s, d->call, &d->w);
+	else
+		add(d->b, &d->r->io, d->call, 0, 0);
+}
+
 static bool
 write_call(struct batch *b, const struct replies *r, const struct served *s, const uint8_t *call,
 	   const uint8_t *args, size_t len)
 {
-	struct writing w;
+	struct deed d = {.b = b, .r = r, .s = s, .call = call, .data = args + 20};
 	if (len < 20 || get32(args + 16) > len - 20)
 		return false;
-	take_args(&w, call, args);
-	if (pwrite(s->fd, args + 20, w.n, (off_t)w.offset) == (ssize_t)w.n)
-		answer_write(b, r, s, call, &w);
+	take_args(&d.w, call, args);
+	if (s->hand)
+		handoff_run(s->hand, write_now, &d);
 	else
-		add(b, &r->io, call, 0, 0);
+		write_now(&d);
 	return true;
 }
 

@@ -13,7 +13,8 @@
  * a word to anyone. A record longer than RECORD_LARGE is received into its place to its end and
  * RECORD_PEEK bytes on, so that of the next one only a header has to move. With --pipe, too, such
  * data goes from the socket through the pipe to the file, once a first call has shown how long the
- * header before it is.
+ * header before it is. With --hand-off a thread does each WRITE while the loop waits for it: what
+ * a server pays that lets nothing slow happen in its loop.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,8 +38,9 @@ struct served {
 	uint64_t size;
 	uint8_t
 	    *hot; /* MODE_HOT: READ_MAX bytes, the beginning of the file whatever offset is asked */
-	int pipe[2]; /* MODE_PIPE */
-	bool write;  /* WRITE and COMMIT change the file */
+	int pipe[2];	      /* MODE_PIPE */
+	bool write;	      /* WRITE and COMMIT change the file */
+	struct handoff *hand; /* a thread that does the WRITEs from memory; NULL: the loop does */
 };
 
 /* One reply: head in the batch's memory, then `data` bytes of file from `offset`, then pad. */
@@ -97,6 +99,13 @@ bool is_write(const uint8_t *call, size_t have, struct writing *w);
 /* Answers a WRITE whose data is in the file. */
 void answer_write(struct batch *b, const struct replies *r, const struct served *s,
 		  const uint8_t *call, const struct writing *w);
+
+/* handoff.c */
+
+/* NULL with errno. */
+struct handoff *handoff_new(void);
+/* Has the thread do it, and waits. */
+void handoff_run(struct handoff *h, void (*deed)(void *), void *arg);
 
 /* input.c */
 

@@ -46,6 +46,7 @@ static const struct argp_option rows[] = {
     {"sendfile", 's', NULL, 0, "header with MSG_MORE, then sendfile, for each READ", 0},
     {"pipe", 'i', NULL, 0, "headers and file pages through a pipe, one splice per batch", 0},
     {"write", 'w', NULL, 0, "WRITE by pwrite, COMMIT and stable WRITEs by fdatasync", 0},
+    {"hand-off", 't', NULL, 0, "a thread does the WRITEs, the loop waits", 0},
     {"batch", 'b', "BYTES", 0, "most reply bytes before a flush (default 1048576)", 0},
     {0},
 };
@@ -83,6 +84,11 @@ parse(int key, char *arg, struct argp_state *st)
 		return 0;
 	case 'w':
 		f->served.write = true;
+		return 0;
+	case 't':
+		f->served.hand = handoff_new();
+		if (!f->served.hand)
+			argp_failure(st, 1, errno, "--hand-off");
 		return 0;
 	case ARGP_KEY_ARG:
 		if (f->path)
