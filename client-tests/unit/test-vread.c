@@ -352,6 +352,49 @@ TEST(vread, cold)
 }
 
 static void
+scattered(void)
+{
+	enum { P = 4096 };
+	static const off_t warm[] = {0, 100, 300, 301, 302, 499, 900};
+	char page[P];
+	struct vfs_data d;
+	struct stat st;
+	int rfd;
+
+	begin("ext4");
+	box_file(at(&s, "f"), 4000000, 0644);
+	struct obj *o = object(&s, "f");
+	s.vfs.splice_from = 0;
+	MUST(obj_reader(s.files, o, true, &rfd) == 0);
+	chill("f");
+	int fd = open(at(&s, "f"), O_RDONLY);
+	MUST(posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM) == 0);
+	for (size_t i = 0; i < sizeof warm / sizeof warm[0]; i++)
+		MUST(pread(fd, page, P, warm[i] * P) == P);
+	wake_up(&s);
+	WANT_EQ(read_way(o, LOOP, 0, P, &st, &d), 0);
+	WANT_EQ(read_way(o, LOOP, 900 * P, P, &st, &d), 0);
+	WANT_EQ(read_way(o, LOOP, 500 * P, P, &st, &d), ESLEEP);
+	WANT_EQ(read_way(o, LOOP, 300 * P + 100, 2 * P, &st, &d), 0);
+	WANT_EQ(read_way(o, LOOP, 499 * P, 2 * P, &st, &d), ESLEEP);
+	WANT_EQ(read_way(o, LOOP, 100 * P, 7, &st, &d), 0);
+	MUST(pread(fd, page, P, 500 * P) == P);
+	wake_up(&s);
+	WANT_EQ(read_way(o, LOOP, 0, P, &st, &d), 0);
+	WANT_EQ(read_way(o, LOOP, 500 * P, P, &st, &d), 0);
+	close(fd);
+	put(&s, o);
+	serve_end(&s);
+}
+
+/* READs here and there in one batch: each is answered if its own pages are in memory, whatever is
+ * missing elsewhere. */
+TEST(vread, scattered)
+{
+	BOXED(scattered);
+}
+
+static void
 probes(void)
 {
 	struct vfs_data d;

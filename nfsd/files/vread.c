@@ -145,28 +145,41 @@ probe(const struct reading *r, uint64_t from, uint64_t to)
 	return sampled(r, from, to) ? WARM : COLD;
 }
 
-/* Asks for more than this READ, for those behind it in the batch; when not all of that is there,
- * for this READ alone. */
+/* Up to where it is worth asking: more than this READ, for those behind it in the batch. When this
+ * one does not go on where the last one did, they will not either. */
+static uint64_t
+worth_asking(const struct reading *r, const struct vfs_seen *s)
+{
+	uint64_t ahead = max64(PROBE_READS * (uint64_t)r->want, PROBE_MIN);
+
+	if (!s || (s->warm_to && (r->off < s->warm_from || r->off > s->warm_to)))
+		return r->off + r->want;
+	return min64(r->off + min64(ahead, max64(PROBE_MAX, r->want)), r->size);
+}
+
+/* When not all of what is asked for is there, the READ alone is asked for again. */
 static enum warmth
 resident(const struct reading *r)
 {
 	struct vfs_seen *s = vfs_seen(r->ctx, r->o);
-	uint64_t end = r->off + r->want, to = end;
+	uint64_t end = r->off + r->want, to;
+	enum warmth w;
 
 	if (!r->ctx->vfs->kernel->cachestat)
 		return UNKNOWN;
 	if (s && s->warm_from <= r->off && end <= s->warm_to)
 		return WARM;
-	if (s)
-		to = min64(r->off + min64(max64(PROBE_READS * (uint64_t)r->want, PROBE_MIN),
-					  max64(PROBE_MAX, r->want)),
-			   r->size);
-	enum warmth w = probe(r, r->off, to);
+	to = worth_asking(r, s);
+	w = probe(r, r->off, to);
+	if (w == COLD && to > end) {
+		to = end;
+		w = probe(r, r->off, to);
+	}
 	if (w == WARM && s) {
 		s->warm_from = r->off;
 		s->warm_to = to;
 	}
-	return w == COLD && to > end ? probe(r, r->off, end) : w;
+	return w;
 }
 
 /* ---- readahead (workers; loops look at the mark) ---- */
