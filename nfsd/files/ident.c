@@ -16,6 +16,7 @@
  * runs under User= with ambient CAP_DAC_OVERRIDE would pass every check as every caller.
  */
 #include "ident.h"
+#include "idmap.h"
 #include "log.h"
 #include "stat.h"
 #include <errno.h>
@@ -251,7 +252,8 @@ test_bracket(const struct ident *id, int fd, char *err, size_t errlen)
 	int error = ident_begin(id, &c);
 	if (error)
 		return fail(error, err, errlen, "cannot act as another user",
-			    "grant CAP_SETUID and CAP_SETGID, or run as an ordinary user");
+			    "grant CAP_SETUID and CAP_SETGID (a user namespace must have user "
+			    "and group 65534, too), or run as an ordinary user");
 	locked_opened = opens(fd);
 	ident_end(id);
 	if (locked_opened)
@@ -314,6 +316,8 @@ ident_init(struct ident *id, const char *statedir, char *err, size_t errlen)
 	error = narrow(true, err, errlen);
 	if (!error)
 		error = self_test(id, statedir, err, errlen);
+	if (!error && id->can_switch)
+		idmap_warn();
 	return error;
 }
 
