@@ -25,7 +25,7 @@ struct merging {
 	struct plan *p;
 	struct mounts ms;
 	struct plan_export *v; /* what becomes p->v */
-	size_t n, *place;      /* place[i]: where the i-th of p->v has come to stand */
+	size_t n;
 };
 
 static bool
@@ -46,24 +46,19 @@ is_wanted(const struct plan *p)
 	return false;
 }
 
-/* The export merged already that has this path: its place, or SIZE_MAX. */
-static size_t
-find(const struct merging *g, const char *path, size_t len)
+struct head { /* of a longer path */
+	const char *path;
+	size_t len;
+};
+
+static int
+by_head(const void *key, const void *v)
 {
-	size_t lo = 0, hi = g->n;
+	const struct head *h = key;
+	const char *path = ((const struct plan_export *)v)->path;
+	int c = strncmp(h->path, path, h->len);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		int c = strncmp(g->v[mid].path, path, len);
-
-		if (c < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < g->n && strncmp(g->v[lo].path, path, len) == 0 && !g->v[lo].path[len]
-		   ? lo
-		   : SIZE_MAX;
+	return c ? c : path[h->len] ? -1 : 0;
 }
 
 /* The innermost export around m, in the mount that m is mounted in; with crossmnt if there is one,
@@ -72,20 +67,18 @@ static size_t
 export_around(const struct merging *g, const struct mount *m, bool any)
 {
 	const struct mount *beneath = mounts_beneath(&g->ms, m);
-	size_t first = SIZE_MAX, len = strlen(m->path);
+	struct head h = {m->path, strlen(m->path)};
+	size_t first = SIZE_MAX;
 
-	while (beneath && len > 1) {
-		size_t at;
+	while (beneath && (h.len = mounts_shorter(h.path, h.len))) {
+		const struct plan_export *x = bsearch(&h, g->v, g->n, sizeof *x, by_head);
 
-		while (m->path[--len] != '/')
-			;
-		at = find(g, m->path, len ? len : 1);
-		if (at == SIZE_MAX || g->v[at].absent || g->v[at].mnt_id != beneath->id)
+		if (!x || x->absent || x->mnt_id != beneath->id)
 			continue;
-		if (any_rule(g->v[at].rules, true))
-			return at;
+		if (any_rule(x->rules, true))
+			return (size_t)(x - g->v);
 		if (first == SIZE_MAX)
-			first = at;
+			first = (size_t)(x - g->v);
 	}
 	return any ? first : SIZE_MAX;
 }
@@ -105,7 +98,7 @@ add_own(struct merging *g, size_t i)
 		x->mount = m->key;
 		x->local = mounts_is_local(m);
 	}
-	g->place[i] = g->n++;
+	g->n++;
 }
 
 static bool
@@ -151,8 +144,6 @@ merge(struct merging *g)
 	}
 	for (; good && j < g->ms.n; j++)
 		good = add_crossed(g, &g->ms.v[j]);
-	for (size_t i = 0; i < p->naliases; i++)
-		p->aliases[i].at = g->place[p->aliases[i].at];
 	free(p->v);
 	p->v = g->v;
 	p->n = g->n;
@@ -168,13 +159,7 @@ plan_cross(struct plan *p)
 	if (!is_wanted(p) || !mounts_read(&g.ms, p->rootdir))
 		return true;
 	g.v = calloc(p->n + g.ms.n + 1, sizeof *g.v);
-	g.place = calloc(p->n + 1, sizeof *g.place);
-	good = g.v && g.place;
-	if (good)
-		good = merge(&g);
-	else
-		free(g.v);
-	free(g.place);
+	good = g.v && merge(&g);
 	mounts_free(&g.ms);
 	return good;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "explain.h"
+#include "paths.h"
 #include "plan.h"
 #include "resolver.h"
 #include <arpa/inet.h>
@@ -203,8 +204,7 @@ mount_on_the_way(const struct export_table *t, const char *path, const char **wh
 		const char *p = a ? a->path : t->v[i]->path;
 		size_t n = strlen(p);
 
-		if (!(a ? a->crossed : t->crossed[i]) || n < longest || strncmp(path, p, n) != 0 ||
-		    (path[n] && path[n] != '/'))
+		if (!(a ? a->crossed : t->crossed[i]) || n < longest || !path_is_below(path, p))
 			continue;
 		found = p;
 		longest = n;

@@ -52,7 +52,6 @@ export_table_put(struct export_table *t)
 	}
 	for (size_t i = 0; i < t->nabsent; i++) {
 		free(t->absent[i].path);
-		free(t->absent[i].where);
 		free(t->absent[i].why);
 		rules_put(t->absent[i].rules);
 	}

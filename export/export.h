@@ -131,7 +131,7 @@ struct export
 /* What is exported, but not there now: no such path, or nothing mounted where something should be.
  */
 struct absent {
-	char *path, *where; /* as of an export */
+	char *path; /* as of an export */
 	char *why;
 	bool missing; /* there is no such path */
 	bool crossed; /* as in struct export_table */

@@ -39,35 +39,69 @@ add_path(struct export_table *t, const char *path, size_t at)
 	return k->path;
 }
 
-int
-index_make(struct export_table *t, struct path_key *aliases, size_t naliases)
+/* What has a line is found by its path, and by each way in which that was written. */
+static bool
+add_paths(struct export_table *t, const char *path, const struct rules *r, size_t at)
+{
+	bool good = add_path(t, path, at);
+
+	for (size_t i = 0; good && i < r->nwritten; i++)
+		if (strcmp(r->written[i], path) != 0)
+			good = add_path(t, r->written[i], at);
+	return good;
+}
+
+/* Room for them all. */
+static size_t
+count_paths(const struct export_table *t)
+{
+	size_t n = t->n + t->nabsent;
+
+	for (size_t i = 0; i < t->n; i++)
+		n += t->rules[i]->nwritten;
+	for (size_t i = 0; i < t->nabsent; i++)
+		n += t->absent[i].rules->nwritten;
+	return n;
+}
+
+static bool
+index_paths(struct export_table *t)
+{
+	bool good = true;
+
+	t->paths = calloc(count_paths(t) + 1, sizeof *t->paths);
+	if (!t->paths)
+		return false;
+	for (size_t i = 0; good && i < t->n; i++)
+		good = t->crossed[i] || add_paths(t, t->v[i]->path, t->rules[i], i);
+	for (size_t i = 0; good && i < t->nabsent; i++)
+		good = t->absent[i].crossed ||
+		       add_paths(t, t->absent[i].path, t->absent[i].rules, t->n + i);
+	qsort(t->paths, t->npaths, sizeof *t->paths, key_order);
+	return good;
+}
+
+static bool
+index_ids(struct export_table *t)
 {
 	uint32_t size = 16;
-	bool good;
 
 	while (size < 4 * t->n) /* each has up to two ids */
 		size *= 2;
 	t->slots = calloc(size, sizeof *t->slots);
-	t->paths = calloc(t->n + t->nabsent + naliases + 1, sizeof *t->paths);
 	t->mask = size - 1;
-	good = t->slots && t->paths;
-	for (size_t i = 0; i < naliases; i++)
-		if (t->paths)
-			t->paths[t->npaths++] = aliases[i];
-		else
-			free(aliases[i].path);
-	for (size_t i = 0; good && i < t->n; i++) {
+	for (size_t i = 0; t->slots && i < t->n; i++)
 		add_id(t, t->v[i]->id, i);
-		good = t->crossed[i] || add_path(t, t->v[i]->path, i);
-	}
-	for (size_t i = 0; good && i < t->n; i++)
+	for (size_t i = 0; t->slots && i < t->n; i++)
 		if (t->v[i]->id_old)
 			add_id(t, t->v[i]->id_old, i);
-	for (size_t i = 0; good && i < t->nabsent; i++)
-		good = t->absent[i].crossed || add_path(t, t->absent[i].path, t->n + i);
-	if (good)
-		qsort(t->paths, t->npaths, sizeof *t->paths, key_order);
-	return good ? 0 : ENOMEM;
+	return t->slots;
+}
+
+int
+index_make(struct export_table *t)
+{
+	return index_ids(t) && index_paths(t) ? 0 : ENOMEM;
 }
 
 void

@@ -9,9 +9,8 @@ struct path_key {
 	size_t at; /* place in v; from n on, in absent */
 };
 
-/* Builds both indexes of a table whose v and absent are complete; aliases: more paths of exports,
- * taken over. 0 or ENOMEM. */
-int index_make(struct export_table *, struct path_key *aliases, size_t naliases);
+/* Builds both indexes of a table whose v, rules and absent are complete. 0 or ENOMEM. */
+int index_make(struct export_table *);
 void index_free(struct export_table *);
 
 #endif

@@ -64,7 +64,7 @@ free_mount(struct mount *m)
 	free(m->type);
 }
 
-/* Only what is beneath the root, its mount among it, by paths from there. */
+/* Only what is beneath the root, its mount among it, by paths from there; their order stays. */
 static void
 narrow(struct mounts *ms, const char *rootdir)
 {
@@ -97,20 +97,21 @@ mounts_read(struct mounts *ms, const char *rootdir)
 	bool good = tb && it;
 
 	*ms = (struct mounts){0};
-	ms->v = calloc(good ? (size_t)mnt_table_get_nents(tb) + 1 : 1, sizeof *ms->v);
-	while (good && ms->v && mnt_table_next_fs(tb, it, &fs) == 0)
+	if (good)
+		ms->v = calloc((size_t)mnt_table_get_nents(tb) + 1, sizeof *ms->v);
+	good = good && ms->v;
+	while (good && mnt_table_next_fs(tb, it, &fs) == 0)
 		good = add(ms, fs);
 	mnt_free_iter(it);
 	mnt_unref_table(tb);
-	if (!good || !ms->v)
+	if (!good) {
 		mounts_free(ms);
-	else
-		qsort(ms->v, ms->n, sizeof *ms->v, by_path);
-	if (ms->v && rootdir) {
-		narrow(ms, rootdir);
-		qsort(ms->v, ms->n, sizeof *ms->v, by_path);
+		return false;
 	}
-	return ms->v;
+	qsort(ms->v, ms->n, sizeof *ms->v, by_path);
+	if (rootdir)
+		narrow(ms, rootdir);
+	return true;
 }
 
 void
@@ -146,9 +147,8 @@ at_path(const struct mounts *ms, const char *path, size_t len, const struct moun
 	return first < *end ? first : NULL;
 }
 
-/* The next shorter path, "/" last; 0 after it. */
-static size_t
-shorter(const char *path, size_t len)
+size_t
+mounts_shorter(const char *path, size_t len)
 {
 	if (len <= 1)
 		return 0;
@@ -160,7 +160,7 @@ shorter(const char *path, size_t len)
 static const struct mount *
 parent_of(const struct mounts *ms, const struct mount *m)
 {
-	for (size_t len = strlen(m->path); len; len = shorter(m->path, len)) {
+	for (size_t len = strlen(m->path); len; len = mounts_shorter(m->path, len)) {
 		const struct mount *end, *p = at_path(ms, m->path, len, &end);
 
 		for (; p && p < end; p++)
@@ -176,7 +176,7 @@ is_covered(const struct mounts *ms, const struct mount *m, const struct mount *p
 {
 	size_t stop = parent ? strlen(parent->path) : 1;
 
-	for (size_t len = strlen(m->path); len >= stop && len; len = shorter(m->path, len)) {
+	for (size_t len = strlen(m->path); len >= stop && len; len = mounts_shorter(m->path, len)) {
 		const struct mount *end, *p = at_path(ms, m->path, len, &end);
 
 		for (; p && p < end; p++)
@@ -218,7 +218,7 @@ mounts_beneath(const struct mounts *ms, const struct mount *m)
 const struct mount *
 mounts_of(const struct mounts *ms, const char *path)
 {
-	for (size_t len = strlen(path); len; len = shorter(path, len)) {
+	for (size_t len = strlen(path); len; len = mounts_shorter(path, len)) {
 		const struct mount *end, *p = at_path(ms, path, len, &end);
 
 		for (; p && p < end; p++)

@@ -35,6 +35,9 @@ bool mounts_shown(const struct mounts *, const struct mount *);
 const struct mount *mounts_beneath(const struct mounts *, const struct mount *m);
 /* The mount in which a path (canonical) lies. */
 const struct mount *mounts_of(const struct mounts *, const char *path);
+/* The path that is next above the first len bytes of path: its length, 1 for "/", and 0 above that.
+ */
+size_t mounts_shorter(const char *path, size_t len);
 /* May it be led into? Not into what is no file system for files (proc, sysfs, cgroup, autofs...).
  */
 bool mounts_is_files(const struct mount *);

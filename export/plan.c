@@ -46,10 +46,7 @@ plan_free(struct plan *p)
 		free(p->v[i].type);
 		rules_put(p->v[i].rules);
 	}
-	for (size_t i = 0; i < p->naliases; i++)
-		free(p->aliases[i].path);
 	free(p->v);
-	free(p->aliases);
 	sources_put(p->sources);
 	*p = (struct plan){0};
 }
@@ -366,29 +363,6 @@ add_written(struct rules *r, const char *path)
 	return true;
 }
 
-static bool
-add_alias(struct plan *p, const char *path, size_t at)
-{
-	char *copy = tidy(path);
-	struct plan_alias *v;
-
-	if (!copy)
-		return false;
-	for (size_t i = p->naliases; i > 0 && p->aliases[i - 1].at == at; i--)
-		if (strcmp(p->aliases[i - 1].path, copy) == 0) {
-			free(copy);
-			return true;
-		}
-	v = reallocarray(p->aliases, p->naliases + 1, sizeof *v);
-	if (!v) {
-		free(copy);
-		return false;
-	}
-	p->aliases = v;
-	v[p->naliases++] = (struct plan_alias){copy, at};
-	return true;
-}
-
 /* What cannot be served now is an error of the command line, whose author is there to be told; in a
  * file it stands aside until it comes, and the others are served. */
 static bool
@@ -415,7 +389,6 @@ static bool
 add_export(const struct making *m, const struct item *v, size_t n)
 {
 	struct plan_export *x = &m->p->v[m->p->n++];
-	bool good;
 
 	x->path = strdup(v->real);
 	x->where = strdup(v->where);
@@ -431,11 +404,8 @@ add_export(const struct making *m, const struct item *v, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		const struct entry *e = v[i].e;
 
-		good =
-		    judge_path(m, x, &v[i]) && add_rule(m, x, e) && add_written(x->rules, e->path);
-		if (good && strcmp(e->path, x->path) != 0)
-			good = add_alias(m->p, e->path, m->p->n - 1);
-		if (!good)
+		if (!judge_path(m, x, &v[i]) || !add_rule(m, x, e) ||
+		    !add_written(x->rules, e->path))
 			return false;
 	}
 	for (size_t i = 1; i < n; i++)

@@ -27,16 +27,9 @@ struct plan_export {
 	uint64_t mount; /* key of the mount (mounts.h), where above is one */
 	char *type;	/* crossed: "ext4" */
 };
-struct plan_alias {
-	char *path; /* as written, where that is another */
-	size_t at;  /* of the export in v */
-};
-
 struct plan {
 	struct plan_export *v; /* sorted by path */
 	size_t n;
-	struct plan_alias *aliases;
-	size_t naliases;
 	struct sources *sources;
 	const char *rootdir; /* of the entries; not owned */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "rootdir.h"
 #include "kernel.h"
+#include "paths.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -29,9 +30,7 @@ path_of(int fd)
 static char *
 if_below(const char *rootdir, char *where)
 {
-	size_t n = strlen(rootdir);
-
-	if (where && strncmp(where, rootdir, n) == 0 && (where[n] == '/' || !where[n]))
+	if (where && path_is_below(where, rootdir))
 		return where;
 	free(where);
 	errno = ENOENT;

@@ -8,6 +8,7 @@
 #include "cross.h"
 #include "index.h"
 #include "log.h"
+#include "paths.h"
 #include "root.h"
 #include "store.h"
 #include <errno.h>
@@ -24,18 +25,14 @@
 
 static const struct spot nowhere;
 
-struct site { /* of what the plan names, in the table; SIZE_MAX: it is not there */
-	size_t place, absent;
-};
-
 struct making {
 	const struct export_env *env;
 	const struct plan *plan;
 	const struct export_table *old;
 	struct export_table *t;
 	struct diag *d;
-	struct site *at; /* of each in the plan */
-	int patience;	 /* what is left of it, milliseconds */
+	size_t *at;   /* of each in the plan, its place in t->v; SIZE_MAX: it is not there */
+	int patience; /* what is left of it, milliseconds */
 };
 
 /* A mount that has not answered, and whoever waits for it. */
@@ -56,23 +53,12 @@ table_forget_pending(struct export_table *t)
 	free(t->pending);
 }
 
-/* Is path below dir, or dir itself? */
-static bool
-is_below(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	if (strcmp(dir, "/") == 0)
-		return true;
-	return strncmp(path, dir, n) == 0 && (path[n] == '/' || path[n] == '\0');
-}
-
 static bool
 in_state(const struct making *m, const char *path)
 {
 	const char *state = m->env->store ? store_dir(m->env->store) : NULL;
 
-	return state && is_below(path, state);
+	return state && path_is_below(path, state);
 }
 
 /* The state directory holds the secret key. */
@@ -82,13 +68,13 @@ check_state(const struct making *m, const struct plan_export *x)
 	const char *state = m->env->store ? store_dir(m->env->store) : NULL;
 	char text[2 * PATH_MAX + 256];
 
-	if (state && is_below(x->where, state)) {
+	if (in_state(m, x->where)) {
 		snprintf(text, sizeof text,
 			 "lies in the state directory %s, which holds the secret key; it cannot be "
 			 "exported",
 			 state);
 		plan_say(m->d, DIAG_ERROR, m->plan->sources, x->rules->at, x->path, text);
-	} else if (state && is_below(state, x->where)) {
+	} else if (state && path_is_below(state, x->where)) {
 		bool root = x->rules->n && x->rules->v[0].opts.squash == SQUASH_NONE;
 
 		snprintf(text, sizeof text,
@@ -120,44 +106,55 @@ same_site(const struct export *ex)
 	       x.stx_mnt_id == ex->fs.mnt_id;
 }
 
+/* The former table's export of this path, rw as now, or NULL. */
+static struct export *
+former_at(const struct making *m, const struct plan_export *x)
+{
+	struct export **at = NULL;
+
+	if (m->old)
+		at = bsearch(x->path, m->old->v, m->old->n, sizeof *m->old->v, by_path);
+	return at && (*at)->rw == x->rw ? *at : NULL;
+}
+
 /* The export of the former table that is the same, or NULL. */
 static struct export *
 former(const struct making *m, const struct plan_export *x)
 {
-	struct export **at = NULL, *ex;
+	struct export *ex = former_at(m, x);
 
-	if (m->old)
-		at = bsearch(x->path, m->old->v, m->old->n, sizeof *m->old->v, by_path);
-	if (!at)
-		return NULL;
-	ex = *at;
-	if (ex->rw != x->rw || ex->opts.fsid_kind != x->opts.fsid_kind ||
+	if (!ex || ex->opts.fsid_kind != x->opts.fsid_kind ||
 	    memcmp(ex->opts.fsid, x->opts.fsid, sizeof ex->opts.fsid) != 0 || !same_site(ex))
 		return NULL;
 	return export_ref(ex);
+}
+
+bool
+table_add_absent(struct export_table *t, const struct absent *what, const char *path,
+		 const char *why)
+{
+	struct absent *a = &t->absent[t->nabsent];
+
+	*a = *what;
+	a->path = strdup(path);
+	a->why = strdup(why);
+	if (!a->path || !a->why) {
+		free(a->path);
+		free(a->why);
+		return false;
+	}
+	rules_ref(a->rules);
+	t->nabsent++;
+	return true;
 }
 
 static bool
 add_absent(const struct making *m, size_t i, const char *why)
 {
 	const struct plan_export *x = &m->plan->v[i];
-	struct export_table *t = m->t;
-	struct absent *a = &t->absent[t->nabsent];
+	const struct absent a = {.missing = x->missing, .crossed = x->crossed, .rules = x->rules};
 
-	a->path = strdup(x->path);
-	a->where = strdup(x->where);
-	a->why = strdup(why);
-	if (!a->path || !a->where || !a->why) {
-		free(a->path);
-		free(a->where);
-		free(a->why);
-		return false;
-	}
-	a->missing = x->missing;
-	a->crossed = x->crossed;
-	a->rules = rules_ref(x->rules);
-	m->at[i].absent = t->nabsent++;
-	return true;
+	return table_add_absent(m->t, &a, x->path, why);
 }
 
 /* Takes the export over. */
@@ -167,7 +164,7 @@ add_export(const struct making *m, size_t i, struct export *ex)
 	const struct plan_export *x = &m->plan->v[i];
 	struct export_table *t = m->t;
 
-	m->at[i].place = t->n;
+	m->at[i] = t->n;
 	t->v[t->n] = ex;
 	t->crossed[t->n] = x->crossed;
 	t->rules[t->n++] = rules_ref(x->rules);
@@ -178,7 +175,7 @@ add_export(const struct making *m, size_t i, struct export *ex)
 static struct export *
 export_around(const struct making *m, const struct plan_export *x)
 {
-	size_t at = x->above == SIZE_MAX ? SIZE_MAX : m->at[x->above].place;
+	size_t at = x->above == SIZE_MAX ? SIZE_MAX : m->at[x->above];
 
 	return at == SIZE_MAX ? NULL : m->t->v[at];
 }
@@ -187,11 +184,9 @@ export_around(const struct making *m, const struct plan_export *x)
 static struct export *
 former_mounted(const struct making *m, const struct plan_export *x)
 {
-	struct export **at = NULL;
+	struct export *ex = former_at(m, x);
 
-	if (m->old)
-		at = bsearch(x->path, m->old->v, m->old->n, sizeof *m->old->v, by_path);
-	return at && (*at)->mount == x->mount && (*at)->rw == x->rw ? export_ref(*at) : NULL;
+	return ex && ex->mount == x->mount ? export_ref(ex) : NULL;
 }
 
 static struct crossing *
@@ -336,7 +331,7 @@ add_way(struct making *m, size_t i)
 	c = former_crossing(m, x, from);
 	if (!c)
 		good = open_mounted(m, x, from, &o);
-	add_cross(m, c ? c : o.c, m->at[i].place);
+	add_cross(m, c ? c : o.c, m->at[i]);
 	return good;
 }
 
@@ -350,7 +345,7 @@ add(struct making *m, size_t i)
 	struct export *ex;
 	int code;
 
-	m->at[i] = (struct site){SIZE_MAX, SIZE_MAX};
+	m->at[i] = SIZE_MAX;
 	if (x->absent)
 		return add_absent(m, i, x->absent);
 	if (x->crossed && in_state(m, x->where))
@@ -464,45 +459,6 @@ check_all(const struct making *m)
 
 /* ---- the whole ---- */
 
-/* More paths of those with a line. */
-static bool
-add_indexes(const struct making *m)
-{
-	const struct plan *p = m->plan;
-	struct path_key *keys = calloc(p->naliases + 1, sizeof *keys);
-	size_t n = 0;
-	bool good = keys != NULL;
-
-	for (size_t i = 0; good && i < p->naliases; i++) {
-		const struct plan_alias *a = &p->aliases[i];
-		const struct site *s = &m->at[a->at];
-
-		keys[n].path = strdup(a->path);
-		keys[n].at = s->place == SIZE_MAX ? m->t->n + s->absent : s->place;
-		good = keys[n].path;
-		n += good;
-	}
-	if (keys && index_make(m->t, keys, n))
-		good = false;
-	free(keys);
-	return good;
-}
-
-/* What is served twice because it is mounted twice; then all places are final. */
-static bool
-settle(const struct making *m)
-{
-	size_t *place = calloc(m->t->n + 1, sizeof *place);
-	bool good = place && table_drop_twins(m->t, place);
-
-	for (size_t i = 0; good && i < m->plan->n; i++)
-		if (m->at[i].place != SIZE_MAX)
-			m->at[i].place = place[m->at[i].place];
-	free(place);
-	cross_sort(m->t);
-	return good;
-}
-
 static struct export_table *
 table_new(const struct plan *p)
 {
@@ -528,29 +484,30 @@ struct export_table *
 table_make(const struct export_env *env, const struct plan *p, const struct export_table *old,
 	   struct diag *d)
 {
-	struct site *at = calloc(p->n + 1, sizeof *at);
+	size_t *at = calloc(p->n + 1, sizeof *at);
 	struct making m = {env, p, old, table_new(p), d, at, PATIENCE_MS};
 	unsigned errors = d->errors;
 	bool good = m.t && at;
 
 	for (size_t i = 0; good && i < p->n; i++)
 		good = add(&m, i);
-	good = good && settle(&m) && check_all(&m) && add_indexes(&m);
+	good = good && table_drop_twins(m.t);
+	if (good) /* all places are final */
+		cross_sort(m.t);
+	good = good && check_all(&m) && index_make(m.t) == 0;
 	free(at);
 	if (!good)
 		diag_add(d, DIAG_ERROR, NULL, nowhere, "no memory for the exports");
-	if (d->errors == errors) {
+	if (d->errors == errors)
 		return m.t;
-	}
 	export_table_put(m.t);
 	return NULL;
 }
 
-void
-table_gone(const struct export_table *old, const struct export_table *t,
-	   void (*fn)(void *, const struct export *), void *arg)
+bool
+table_lacks(void *table, const struct export *ex)
 {
-	for (size_t i = 0; i < old->n; i++)
-		if (export_index(t, old->v[i]) == t->n)
-			fn(arg, old->v[i]);
+	const struct export_table *t = table;
+
+	return export_index(t, ex) == t->n;
 }

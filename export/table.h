@@ -12,18 +12,20 @@
  */
 struct export_table *table_make(const struct export_env *, const struct plan *,
 				const struct export_table *old, struct diag *);
-/* Is there an export in old, but none in the table that is the very same one? (Its descriptors are
- * to be dropped.) Calls fn for each. */
-void table_gone(const struct export_table *old, const struct export_table *,
-		void (*fn)(void *, const struct export *), void *arg);
+/* Has the table (a struct export_table) no export that is this very one? Then its descriptors are
+ * to be dropped: as files_drop() asks. */
+bool table_lacks(void *table, const struct export *);
 
 /*
  * One directory is one export. What was opened because it is mounted somewhere, but is served
  * already, goes: the way there leads to the other export. What cannot be told from another file
- * system goes, too, and is absent. place[i]: where the i-th of v has come to stand. False without
- * memory.
+ * system goes, too, and is absent. False without memory.
  */
-bool table_drop_twins(struct export_table *, size_t *place);
+bool table_drop_twins(struct export_table *);
+/* One more that is absent, like `what` but for path and why, which are copied; the rules get a
+ * reference more. There is room: one for each in the plan. False without memory. */
+bool table_add_absent(struct export_table *, const struct absent *what, const char *path,
+		      const char *why);
 /* For export_table_put(). */
 void table_forget_pending(struct export_table *);
 

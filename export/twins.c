@@ -23,6 +23,7 @@ struct sorting {
 	struct twin *v;
 	char *fate;    /* of each in the table */
 	size_t *leads; /* GONE: to which other one the way goes; SIZE_MAX: nowhere */
+	size_t *place; /* where each has come to stand */
 };
 
 static int
@@ -92,28 +93,18 @@ fs_id(const struct export *ex)
 static bool
 set_aside(struct export_table *t, size_t i)
 {
-	struct absent *a = &t->absent[t->nabsent];
+	const struct absent a = {.crossed = true, .rules = t->rules[i]};
 
-	a->path = strdup(t->v[i]->path);
-	a->why = strdup("another file system with the same identity (UUID) is served; give it a "
-			"line of its own with fsid=NUMBER");
-	if (!a->path || !a->why) {
-		free(a->path);
-		free(a->why);
-		return false;
-	}
-	a->missing = false;
-	a->crossed = true;
-	a->rules = rules_ref(t->rules[i]);
-	t->nabsent++;
-	return true;
+	return table_add_absent(t, &a, t->v[i]->path,
+				"another file system with the same identity (UUID) is served; give "
+				"it a line of its own with fsid=NUMBER");
 }
 
 static bool
-close_ranks(struct sorting *s, size_t *place)
+close_ranks(struct sorting *s)
 {
 	struct export_table *t = s->t;
-	size_t kept = 0, n = t->n, ways = 0;
+	size_t *place = s->place, kept = 0, n = t->n, ways = 0;
 	bool good = true;
 
 	for (size_t i = 0; i < n; i++) {
@@ -144,22 +135,24 @@ close_ranks(struct sorting *s, size_t *place)
 }
 
 bool
-table_drop_twins(struct export_table *t, size_t *place)
+table_drop_twins(struct export_table *t)
 {
 	struct sorting s = {.t = t,
 			    .v = calloc(t->n + 1, sizeof *s.v),
 			    .fate = calloc(t->n + 1, sizeof *s.fate),
-			    .leads = calloc(t->n + 1, sizeof *s.leads)};
-	bool good = s.v && s.fate && s.leads;
+			    .leads = calloc(t->n + 1, sizeof *s.leads),
+			    .place = calloc(t->n + 1, sizeof *s.place)};
+	bool good = s.v && s.fate && s.leads && s.place;
 
 	if (good) {
 		sort_out(&s, export_id, false);
 		sort_out(&s, name_space, false);
 		sort_out(&s, fs_id, true);
-		good = close_ranks(&s, place);
+		good = close_ranks(&s);
 	}
 	free(s.v);
 	free(s.fate);
 	free(s.leads);
+	free(s.place);
 	return good;
 }

@@ -243,7 +243,7 @@ mod_resolves(struct obj *o)
 	struct stat was, now;
 
 	MUST(fstat(o->fd, &was) == 0);
-	files_drop(mod.files, NULL);
+	files_drop(mod.files, NULL, NULL);
 	int error = obj_get(mod.files, mod.ex, &o->fh, &o->id, true, &again);
 	if (error)
 		return error;

@@ -505,8 +505,10 @@ TEST(exports_plan, one_directory)
 	CU_ASSERT(strcmp(b.p.v[0].path, b.dir) == 0 && b.p.v[0].rules->n == 1);
 	CU_ASSERT(strcmp(b.p.v[1].path, at(&b, "d")) == 0 && b.p.v[1].rules->n == 3);
 	CU_ASSERT(!b.p.v[0].rw && b.p.v[1].rw);
-	CU_ASSERT_EQUAL(b.p.naliases, 2);
-	CU_ASSERT(b.p.aliases[0].at == 1 && strcmp(b.p.aliases[0].path, link) == 0);
+	CU_ASSERT_EQUAL(b.p.v[0].rules->nwritten, 1);
+	CU_ASSERT_EQUAL_FATAL(b.p.v[1].rules->nwritten, 2);
+	CU_ASSERT_STRING_EQUAL(b.p.v[1].rules->written[0], at(&b, "d"));
+	CU_ASSERT_STRING_EQUAL(b.p.v[1].rules->written[1], link);
 	end(&b);
 }
 

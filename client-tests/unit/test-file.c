@@ -364,6 +364,12 @@ TEST(file, default_size)
 	BOXED(sizes);
 }
 
+static bool
+is_that(void *arg, const struct export *ex)
+{
+	return ex == arg;
+}
+
 static void
 dropping(void)
 {
@@ -373,9 +379,9 @@ dropping(void)
 		put(&s, object(&s, (char[]){'f', (char)('0' + i), 0}));
 	WANT_EQ(cached(), 6);
 	struct export other = *s.ex;
-	files_drop(s.files, &other);
+	files_drop(s.files, is_that, &other);
 	WANT_EQ(cached(), 6);
-	files_drop(s.files, s.ex);
+	files_drop(s.files, is_that, s.ex);
 	WANT_EQ(cached(), 0);
 	serve_end(&s);
 }

@@ -315,7 +315,7 @@ descriptors(void)
 	int taken[256], n = 0;
 	files_relieve(mod.files);
 	files_relieve(mod.files);
-	files_drop(mod.files, NULL);
+	files_drop(mod.files, NULL, NULL);
 	files_relieve(mod.files);
 	while (n < 256 && (taken[n] = dup(0)) >= 0)
 		n++;

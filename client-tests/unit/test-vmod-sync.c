@@ -219,7 +219,7 @@ failures(void)
 	put(&mod, g);
 	reset();
 	seen.fail = 1;
-	files_drop(mod.files, NULL);
+	files_drop(mod.files, NULL, NULL);
 	put(&mod, f);
 	files_relieve(mod.files);
 	while (vfs_verifier(&mod.vfs) == v) /* the cache's thread may be the one that closes it */

@@ -166,7 +166,7 @@ owner(const char *type)
 	WANT_EQ(mod_write(&u, o, 0, "mine", VMOD_FILE_SYNC), 0);
 	WANT_EQ(mod_chmod(&u, o, 0), 0);
 	put(&mod, o);
-	files_drop(mod.files, NULL);
+	files_drop(mod.files, NULL, NULL);
 	o = object(&mod, "f");
 	u = mod_as(1000);
 	WANT_EQ(mod_write(&u, o, 4, "still", VMOD_FILE_SYNC), 0);
@@ -199,7 +199,7 @@ ordinary_server(const char *type)
 	WANT(obj_reader(mod.files, o, true, &fd) == 0 && pread(fd, buf, 3, 0) == 3);
 	WANT_EQ(mod_resolves(o), 0);
 	put(&mod, o);
-	files_drop(mod.files, NULL);
+	files_drop(mod.files, NULL, NULL);
 	o = object(&mod, "f"); /* opened anew: neither descriptor is there */
 	WANT_EQ(mod_write(&u, o, 3, "er", VMOD_FILE_SYNC), 0);
 	WANT(obj_reader(mod.files, o, true, &fd) == 0 && pread(fd, buf, 5, 0) == 5);

@@ -100,12 +100,6 @@ trees(struct bed *b)
 /* The table is made anew from these (path, options, clients), as after something was mounted or
  * read: what is the same is taken over, the objects of the rest are dropped. */
 static void
-drop(void *b, const struct export *ex)
-{
-	files_drop(((struct bed *)b)->files, ex);
-}
-
-static void
 serve(struct bed *b, ...)
 {
 	struct export_env env = {&b->kernel, &b->key, b->store, false};
@@ -130,7 +124,7 @@ serve(struct bed *b, ...)
 	diag_print(&d, stdout);
 	CU_ASSERT_FATAL(t != NULL);
 	engine_swap_table(&b->engine, export_table_ref(t));
-	table_gone(old, t, drop, b);
+	files_drop(b->files, table_lacks, t);
 	memset(b->peer.rules, 0, sizeof b->peer.rules);
 	export_table_put(t);
 	export_table_put(old);

@@ -92,7 +92,7 @@ full_store(void *arg)
 	disk_is_full(true);
 	names_go_and_move(b);
 	nothing_is_made(b);
-	files_drop(b->files, NULL);
+	files_drop(b->files, NULL, NULL);
 	handles_follow(b, fh);
 	disk_is_full(false);
 	CU_ASSERT_EQUAL(do_create(b, root(b), "old", GUARDED, &mode, NULL), NFS3_OK);
@@ -100,7 +100,7 @@ full_store(void *arg)
 	bed_start(b);
 	handles_follow(b, fh);
 	CU_ASSERT_EQUAL(do_remove(b, root(b), "kept"), NFS3_OK);
-	files_drop(b->files, NULL);
+	files_drop(b->files, NULL, NULL);
 	CU_ASSERT_EQUAL(bed_getattr(b, &kept, NULL), NFS3_OK); /* by its second name */
 	bed_free(b);
 }

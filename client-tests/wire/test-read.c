@@ -284,7 +284,7 @@ TEST(wire_read, removed_before_it_is_sent)
 	c->may_sleep = !b->kernel.cachestat;
 	CU_ASSERT_EQUAL(call_run(c), CALL_REPLY);
 	CU_ASSERT_EQUAL(unlink(bed_path(b, "a/file")), 0);
-	files_drop(b->files, NULL);
+	files_drop(b->files, NULL, NULL);
 	CU_ASSERT_EQUAL(c->body.len, 4096);
 	if (c->body.base)
 		memcpy(got, c->body.base, 4096);

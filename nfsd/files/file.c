@@ -337,14 +337,14 @@ obj_forget(struct files *f, struct obj *o)
 		obj_put(f, o);
 }
 
-/* Unlinks the first object of a bucket whose export is gone. */
+/* Unlinks the first object of a bucket whose export is gone (NULL: any). */
 static struct obj *
 take_from_bucket(struct files *f, struct shard *s, size_t b,
 		 bool (*gone)(void *, const struct export *), void *arg)
 {
 	pthread_mutex_lock(&s->lock);
 	struct obj *o = s->bucket[b];
-	while (o && !gone(arg, o->ex))
+	while (o && gone && !gone(arg, o->ex))
 		o = o->hnext;
 	if (o)
 		shard_unlink(f, s, o);
@@ -353,7 +353,7 @@ take_from_bucket(struct files *f, struct shard *s, size_t b,
 }
 
 void
-files_drop_if(struct files *f, bool (*gone)(void *, const struct export *), void *arg)
+files_drop(struct files *f, bool (*gone)(void *, const struct export *), void *arg)
 {
 	for (size_t i = 0; i < SHARDS; i++)
 		for (size_t b = 0; b <= f->shard[i].mask; b++) {
@@ -362,18 +362,6 @@ files_drop_if(struct files *f, bool (*gone)(void *, const struct export *), void
 			while ((o = take_from_bucket(f, &f->shard[i], b, gone, arg)))
 				obj_put(f, o);
 		}
-}
-
-static bool
-is_that(void *arg, const struct export *ex)
-{
-	return !arg || ex == arg;
-}
-
-void
-files_drop(struct files *f, const struct export *ex)
-{
-	files_drop_if(f, is_that, (void *)(uintptr_t)ex);
 }
 
 void
@@ -455,7 +443,7 @@ files_free(struct files *f)
 	if (!f)
 		return;
 	if (f->running)
-		files_drop(f, NULL);
+		files_drop(f, NULL, NULL);
 	grave_end(f);
 	for (size_t i = 0; i < SHARDS; i++)
 		free(f->shard[i].bucket);

@@ -95,10 +95,9 @@ struct obj *obj_ref(struct obj *);
 void obj_put(struct files *, struct obj *);
 /* Forget an object (stale): the next get opens anew. */
 void obj_forget(struct files *, struct obj *);
-/* Drops every cached object of an export (or of all: NULL). */
-void files_drop(struct files *, const struct export *);
-/* The same for all exports of which gone() says so, in one pass; it is asked with a lock held. */
-void files_drop_if(struct files *, bool (*gone)(void *, const struct export *), void *arg);
+/* Drops every cached object whose export is gone by gone(), which is asked with a lock held; all of
+ * them: NULL. One pass, however many exports are gone. */
+void files_drop(struct files *, bool (*gone)(void *, const struct export *), void *arg);
 
 /* The O_RDONLY descriptor of a regular file, opened at first use through /proc/self/fd (may sleep:
  * ESLEEP when !may_sleep and not yet open); valid as long as the reference. EINVAL/EISDIR for what

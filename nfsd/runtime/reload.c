@@ -6,6 +6,7 @@
 #include "call.h"
 #include "log.h"
 #include "reload_int.h"
+#include "rootdir.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -76,19 +77,29 @@ run_jobs(struct reload *r)
 	}
 }
 
+static bool
+has_come(const struct export_table *t, const struct absent *a)
+{
+	char *where = rootdir_where(t->rootdir, a->path);
+	struct stat st;
+	bool yes = where && stat(where, &st) == 0;
+
+	free(where);
+	return yes;
+}
+
 /* Is something served, or not served, because of what is mounted? *missing: is a path not there? */
 static bool
 depends_on_mounts(struct reload *r, bool *missing, bool *came)
 {
 	struct export_table *t = engine_table(r->engine);
-	struct stat st;
 	bool yes = t && t->nabsent > 0;
 
 	*missing = *came = false;
 	for (size_t i = 0; t && i < t->nabsent; i++)
 		if (t->absent[i].missing) {
 			*missing = true;
-			*came |= stat(t->absent[i].where, &st) == 0;
+			*came |= has_come(t, &t->absent[i]);
 		}
 	if (t && t->npending > 0) /* what does not answer now may answer then */
 		*missing = *came = true;

@@ -18,6 +18,7 @@
 #include "reload_int.h"
 #include "resolver.h"
 #include "store.h"
+#include "table.h"
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -25,20 +26,11 @@
 
 /* ---- former tables ---- */
 
-static bool
-is_gone(void *table, const struct export *ex)
-{
-	const struct export_table *t = table;
-
-	return export_index(t, ex) == t->n;
-}
-
-/* Thousands of exports may be gone: one pass for all of them. */
 static void
 drop_objects(struct reload *r, struct export_table *now)
 {
 	if (r->files && now)
-		files_drop_if(r->files, is_gone, now);
+		files_drop(r->files, table_lacks, now);
 }
 
 void
