@@ -15,6 +15,7 @@
 #include "diff.h"
 #include "file.h"
 #include "log.h"
+#include "paths.h"
 #include "reload_int.h"
 #include "resolver.h"
 #include "store.h"
@@ -86,9 +87,8 @@ static int
 add_user(void *arg, const char *host, const char *path)
 {
 	struct users *u = arg;
-	size_t len = strlen(u->path);
 
-	if (strncmp(path, u->path, len) == 0 && (path[len] == '/' || !path[len]))
+	if (path_is_below(path, u->path))
 		fprintf(u->out, "%s%s", u->n++ ? ", " : ", mounted by ", host);
 	return 0;
 }
