@@ -53,6 +53,17 @@ find(struct call *c, const struct stat *dir, const char *name, size_t len)
 	return cross_at(c->table, o->ex, dir->st_dev, o->ino, name, len);
 }
 
+/* Where ".." of the directory leads out of its export, NULL: nowhere. */
+static const struct cross *
+way_out(const struct call *c)
+{
+	const struct obj *o = c->obj[0];
+	bool root = c->table->ncross > 0 && o->fh.len == o->ex->root.len &&
+		    memcmp(o->fh.data, o->ex->root.data, o->fh.len) == 0;
+
+	return root ? cross_above(c->table, o->ex) : NULL;
+}
+
 static bool
 is_up(const char *name, size_t len)
 {
@@ -71,7 +82,7 @@ lookup(struct call *c, const char *name, size_t len, struct obj **child, struct 
 	if (c->table->ncross == 0 || !S_ISDIR(dir->type))
 		return vfs_lookup(&ctx, dir, name, len, child, st);
 	if (is_up(name, len)) {
-		x = lookup_leads_out(c) ? cross_above(c->table, dir->ex) : NULL;
+		x = way_out(c);
 		if (x && (e = may_leave(c, x)) == 0)
 			return vfs_enter(&ctx, dir, x->c->from, x->c->dir, child, st);
 	} else if (cross_any(c->table, dir->ex, dir->ino)) {
@@ -94,8 +105,5 @@ lookup_entry(struct call *c, const struct stat *dir, const char *name, size_t le
 bool
 lookup_leads_out(struct call *c)
 {
-	const struct obj *o = c->obj[0];
-
-	return c->table->ncross > 0 && o->fh.len == o->ex->root.len &&
-	       memcmp(o->fh.data, o->ex->root.data, o->fh.len) == 0 && cross_above(c->table, o->ex);
+	return way_out(c) != NULL;
 }

@@ -143,18 +143,29 @@ set_workers(struct conf *c, const char *arg, char *why, size_t size)
 	return true;
 }
 
+/* The modes of -z and -Z. */
+static bool
+mode(const char *arg, uint32_t for_auto, uint32_t for_always, uint32_t *from)
+{
+	if (!strcmp(arg, "auto"))
+		*from = for_auto;
+	else if (!strcmp(arg, "always"))
+		*from = for_always;
+	else if (!strcmp(arg, "never"))
+		*from = CONF_SPLICE_NEVER;
+	else
+		return false;
+	return true;
+}
+
 static bool
 set_splice(struct conf *c, const char *arg, char *why, size_t size)
 {
 	unsigned long n;
 
-	if (!strcmp(arg, "auto"))
-		n = CONF_SPLICE_AUTO;
-	else if (!strcmp(arg, "always"))
-		n = CONF_SPLICE_ALWAYS;
-	else if (!strcmp(arg, "never"))
-		n = CONF_SPLICE_NEVER;
-	else if (!number(arg, 0, CONF_SPLICE_NEVER - 1, &n))
+	if (mode(arg, CONF_SPLICE_AUTO, CONF_SPLICE_ALWAYS, &c->splice_from))
+		return true;
+	if (!number(arg, 0, CONF_SPLICE_NEVER - 1, &n))
 		return REASON(
 		    "write auto, always, never, or the least READ in bytes that is not copied");
 	c->splice_from = (uint32_t)n;
@@ -164,15 +175,8 @@ set_splice(struct conf *c, const char *arg, char *why, size_t size)
 static bool
 set_receive(struct conf *c, const char *arg, char *why, size_t size)
 {
-	if (!strcmp(arg, "auto"))
-		c->receive_from = CONF_RECEIVE_AUTO;
-	else if (!strcmp(arg, "always"))
-		c->receive_from = CONF_RECEIVE_ALWAYS;
-	else if (!strcmp(arg, "never"))
-		c->receive_from = CONF_SPLICE_NEVER;
-	else
-		return REASON("write auto, always or never");
-	return true;
+	return mode(arg, CONF_RECEIVE_AUTO, CONF_RECEIVE_ALWAYS, &c->receive_from) ||
+	       REASON("write auto, always or never");
 }
 
 static bool

@@ -29,40 +29,35 @@ is_large(const struct pipe *p)
 
 /* ---- limits ---- */
 
+/* A number of the kernel's. */
 static unsigned long
-soft_limit(void)
+setting(const char *path, unsigned long otherwise)
 {
-	FILE *f = fopen("/proc/sys/fs/pipe-user-pages-soft", "re");
-	unsigned long pages = DEFAULT_SOFT;
+	FILE *f = fopen(path, "re");
+	unsigned long n;
+	bool good = f && fscanf(f, "%lu", &n) == 1;
 
-	if (f) {
-		if (fscanf(f, "%lu", &pages) != 1)
-			pages = DEFAULT_SOFT;
+	if (f)
 		fclose(f);
-	}
-	return pages;
+	return good ? n : otherwise;
 }
 
 /* Does the privilege work? It gives more than fs.pipe-max-size, which is refused without. */
 static bool
 works(pipe_privilege *may)
 {
-	int fd[2], got = -1, most = 0;
-	FILE *f = fopen("/proc/sys/fs/pipe-max-size", "re");
+	unsigned long most = setting("/proc/sys/fs/pipe-max-size", 0);
+	int fd[2], got = -1, more = most <= 1 << 29 ? (int)(2 * most) : 0;
 
-	if (!f || fscanf(f, "%d", &most) != 1 || most > 1 << 29)
-		most = 0;
-	if (f)
-		fclose(f);
-	if (most == 0 || pipe2(fd, O_CLOEXEC) < 0)
+	if (more == 0 || pipe2(fd, O_CLOEXEC) < 0)
 		return false;
 	if (may(true)) {
-		got = fcntl(fd[1], F_SETPIPE_SZ, 2 * most);
+		got = fcntl(fd[1], F_SETPIPE_SZ, more);
 		may(false);
 	}
 	close(fd[0]);
 	close(fd[1]);
-	return got >= 2 * most;
+	return got >= more;
 }
 
 void
@@ -75,7 +70,7 @@ pipe_stock_init_limit(struct pipe_stock *s, unsigned long limit)
 void
 pipe_stock_init(struct pipe_stock *s, pipe_privilege *may)
 {
-	unsigned long soft = soft_limit();
+	unsigned long soft = setting("/proc/sys/fs/pipe-user-pages-soft", DEFAULT_SOFT);
 	bool free_of_it = may && works(may);
 
 	/* 0: no limit */
