@@ -12,6 +12,6 @@ client() {
 	for text in "a longer text" x "" $'\ntwo lines'; do
 		host change "$text"
 		sees() { [ "$(cat /mnt/n/file)" = "$text" ]; }
-		until_true 10 sees || fail "still not '$text' but '$(cat /mnt/n/file)'"
+		wait_for 10 sees || fail "still not '$text' but '$(cat /mnt/n/file)'"
 	done
 }

@@ -23,7 +23,7 @@ client() {
 	host tell hold read
 	cat /mnt/slow/file >/mnt/out &
 	reader=$!
-	until_true 20 host read_waits || fail "the read never reached the file system"
+	wait_for 20 host read_waits || fail "the read never reached the file system"
 	for f in {1..50}; do
 		read -r text </mnt/fast/"$f"
 		same "file $f" "fast $f" "$text"

@@ -11,5 +11,5 @@ client() {
 	same "connections" 4 "$(host connections)"
 	umount /mnt/n
 	none() { [ "$(host connections)" = 0 ]; }
-	until_true 10 none || fail "the server still has $(host connections) connections after umount"
+	wait_for 10 none || fail "the server still has $(host connections) connections after umount"
 }

@@ -4,12 +4,11 @@
 
 setup() {
 	need rpcbind rpcinfo showmount
-	server_answers_111() { (: </dev/tcp/127.0.0.1/111) 2>/dev/null; }
-	if ! server_answers_111; then
+	if ! answers 127.0.0.1 111; then
 		mkdir -p /run/rpcbind
 		rpcbind -f -w >"$RUN/$NAME/rpcbind.log" 2>&1 &
 		undo kill $!
-		wait_for 10 server_answers_111
+		wait_for 10 answers 127.0.0.1 111
 	fi
 	SERVER_FLAGS=
 	echo found >"$EXP/file"

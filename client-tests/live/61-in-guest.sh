@@ -18,8 +18,7 @@ client() {
 	$SERVER_CMD -p "$PORT" -a 127.0.0.1 -s /tmp/state -R -o ro,no_root_squash -c 127.0.0.1 $EXP >/tmp/log 2>&1 &
 	pid=$!
 	trap 'tail -n 20 /tmp/log' EXIT
-	answers() { (: <"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null; }
-	until_true 60 answers || fail "the server does not start on $(uname -r)"
+	wait_for 60 answers 127.0.0.1 "$PORT" || fail "the server does not start on $(uname -r)"
 	mnt
 	tree_list $EXP >/tmp/want
 	tree_list /mnt/n >/tmp/have

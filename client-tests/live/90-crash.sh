@@ -16,7 +16,7 @@ write_until() {
 	scribe write /mnt/n/s2 /mnt/j/2 2 & pids+=($!)
 	setpriv --reuid 1001 --regid 1001 --clear-groups scribe write /mnt/n/s3 /mnt/j/3 3 & pids+=($!)
 	ended() { [ -e /mnt/ceasefire ] || ! still_works "${pids[0]}" || ! still_works "${pids[1]}" || ! still_works "${pids[2]}"; }
-	until_true 9999 ended
+	wait_for 9999 ended
 	kill -TERM "${pids[@]}"
 	for i in "${pids[@]}"; do wait "$i"; done
 }

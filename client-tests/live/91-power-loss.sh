@@ -46,7 +46,7 @@ client() {
 	exec 3>/mnt/n/unstable
 	head -c 7000000 /mnt/data >&3
 	arrived() { [ "$(host stat -c %s "$EXP/unstable")" -gt 3000000 ]; }
-	until_true 20 arrived || fail "no unstable WRITE was sent"
+	wait_for 20 arrived || fail "no unstable WRITE was sent"
 	host strike
 	tail -c +7000001 /mnt/data >&3
 	exec 3>&-

@@ -33,27 +33,8 @@ UML_MODULES=/usr/lib/uml/modules
 
 say() { echo "$@" >&2; }
 
-# wait_for SECONDS COMMAND...: poll until the command succeeds; 1 when the time is over
-wait_for() {
-	local end=$((SECONDS + $1 + 1))
-	shift
-	until "$@"; do
-		[ "$SECONDS" -lt "$end" ] || return 1
-		nap
-	done
-}
-
-# 20 ms without a process: read from a pipe that nobody writes
-exec {NAP_FD}<> <(:)
-nap() {
-	NAPPING=1
-	read -r -t 0.02 -u "$NAP_FD" _ || true
-	NAPPING=''
-	[ -z "$STOP" ] || { set -- "$STOP" && STOP='' && exit "$1"; }
-}
-# signalled STATUS: what a trap does instead of exit, which makes bash 5.2 crash inside read -t
-NAPPING='' STOP=''
-signalled() { if [ -n "$NAPPING" ]; then STOP=$1; else exit "$1"; fi; }
+# shellcheck source=wait.sh
+. "$LIVE/wait.sh"
 
 alive() { [ -e "/proc/$1/stat" ] && [[ $(<"/proc/$1/stat") != *') Z '* ]]; } 2>/dev/null
 gone() { ! alive "$1"; }

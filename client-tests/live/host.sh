@@ -4,26 +4,17 @@
 # Under run, COMMAND is a function of server.sh or of the scenario, or any program; under guest a program.
 
 HOST_CALLS=0
-exec {NAP_FD}<> <(:)
+# shellcheck source=wait.sh
+. "$LIVE/wait.sh"
 
 # host COMMAND ARG...: done on the server's side; prints and returns what it did
 host() {
 	local id=$BASHPID.$((++HOST_CALLS)) rc
 	printf '%s\0' "$@" >"$WORK/tmp.req.$id"
 	mv "$WORK/tmp.req.$id" "$WORK/req.$id"
-	until [ -e "$WORK/ans.$id" ]; do read -r -t 0.02 -u "$NAP_FD" _ || true; done
+	until [ -e "$WORK/ans.$id" ]; do nap; done
 	cat "$WORK/said.$id"
 	rc=$(<"$WORK/ans.$id")
 	rm -f "$WORK/ans.$id" "$WORK/said.$id"
 	return "$rc"
-}
-
-# until_true SECONDS COMMAND...: poll a condition
-until_true() {
-	local end=$((SECONDS + $1 + 1))
-	shift
-	until "$@"; do
-		[ "$SECONDS" -lt "$end" ] || return 1
-		read -r -t 0.02 -u "$NAP_FD" _ || true
-	done
 }

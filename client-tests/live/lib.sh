@@ -86,8 +86,8 @@ under_fire() {
 	"$@" &
 	worker=$!
 	for ((k = 0; k < KILLS; k++)); do
-		until_true 10 host connected || true # a client that was refused waits some seconds before it tries again
-		read -r -t "$(below 2).$(printf %03d "$(below 1000)")" -u "$NAP_FD" _ || true # any moment will do
+		wait_for 10 host connected || true # a client that was refused waits some seconds before it tries again
+		nap "$(below 2).$(printf %03d "$(below 1000)")" # any moment will do
 		still_works "$worker" || break
 		host strike
 	done

@@ -53,7 +53,7 @@ server_start() {
 		return 1
 	fi
 }
-server_answers() { (: <"/dev/tcp/$HOST/$PORT") 2>/dev/null; }
+server_answers() { answers "$HOST" "$PORT"; }
 server_up_or_dead() { server_answers || gone "$SERVER_PID"; }
 
 server_kill() {
