@@ -2,13 +2,13 @@
 """K: the kernel's own NFS server. A QEMU guest (client-tests/bench/knfsd prepares it) runs nfsd, ours and floor on one
 file; the client is outside. Counted is all processor time of the guest, interrupts and network included, over a
 fixed number of calls, so that every call that costs is counted and nothing else runs there."""
-import json
 import os
 import socket
 import subprocess
 
 import tables
-from experiment import Experiment, load_figures
+from experiment import Experiment, bytes_moved, load_figures
+from servers import bytes_by_way
 from world import Unestablished, sh
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -119,9 +119,8 @@ class Guest:
         ticks, per_second = map(int, self.ask("stat").split())
         return ticks * (10**9 // per_second)
 
-    def counters(self):
-        c = json.loads(self.ask("counters"))["counters"]
-        return c["read_bytes_spliced"], c["read_bytes_copied"]
+    def counters(self, op="read"):
+        return bytes_by_way(self.ask("counters"), op)
 
     def close(self):
         self.world.stop(self.child)
@@ -166,8 +165,7 @@ class Knfsd(Experiment):
         if r["entries"]:
             out["server_us_entry"] = busy / 1e3 / r["entries"]
         if name == "spliced":
-            after = self.guest.counters()
-            out.update(spliced=after[0] - moved[0], copied=after[1] - moved[1])
+            out.update(bytes_moved(self.guest, moved))
         return out
 
     def close(self):

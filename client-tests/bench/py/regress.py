@@ -3,7 +3,6 @@
 run of nfsload. Fails when a ratio's whole interval lies more than 10 % on the wrong side."""
 import json
 import os
-import subprocess
 import sys
 
 import servers
@@ -17,19 +16,8 @@ SKIP = ("READ 512 B", "WRITE 1 MiB", "READDIRPLUS 100,000")  # two minutes are s
 
 
 def measure(world, pair, options):
-    words = [world.tool("nfsload"), "--json", "--rounds", ROUNDS, "-t", SECONDS, "--warmup", .1,
-             "--base", "base", *options]
-    words += [w for s in pair for w in ("--server", s.spec())]
-    words = list(map(str, words))
-    if len(world.cpus) > 1:
-        words = ["taskset", "-c", str(world.client_cpu)] + words
-    done = subprocess.run(words, capture_output=True, text=True, start_new_session=True)
-    if done.returncode == 1:
-        raise Unestablished(done.stderr.strip()[-200:])
-    said = json.loads(done.stdout)
-    for s in said["servers"]:
-        if s["failed"]:
-            raise Unestablished(f"{s['name']}: calls failed, by NFS status: {s['failed']}")
+    args = ["--rounds", ROUNDS, "-t", SECONDS, "--warmup", .1, "--base", "base", *options]
+    said = world.nfsload_many(args + [w for s in pair for w in ("--server", s.spec())], world.client_cpu)
     return next(s for s in said["servers"] if s["name"] == "tree")["ratio_to_base"], said["coverage"]
 
 

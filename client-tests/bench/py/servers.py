@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 
-from world import Unestablished, cpu_ns, sh
+from world import Unestablished, cpu_ns
 
 GANESHA = """NFS_CORE_PARAM {{ NFS_Protocols = 3; NFS_Port = {port}; MNT_Port = {mountport};
 Enable_NLM = false; Enable_RQUOTA = false; Enable_UDP = false; mount_path_pseudo = false; }}
@@ -14,6 +14,12 @@ Access_Type = RW; Squash = No_Root_Squash; SecType = sys; MaxRead = 1048576; Pre
 FSAL {{ Name = VFS; }} }}
 LOG {{ Default_Log_Level = EVENT; }}
 """
+
+
+def bytes_by_way(stat, op):
+    """(spliced, copied) of what `splicectl stat --json` said; None: it does not count them."""
+    c = json.loads(stat)["counters"]
+    return (c[f"{op}_bytes_spliced"], c[f"{op}_bytes_copied"]) if f"{op}_bytes_spliced" in c else None
 
 
 class Server:
@@ -44,8 +50,7 @@ class Server:
                               capture_output=True, text=True, start_new_session=True)
         if done.returncode:
             return None
-        c = json.loads(done.stdout)["counters"]
-        return (c[f"{op}_bytes_spliced"], c[f"{op}_bytes_copied"]) if f"{op}_bytes_spliced" in c else None
+        return bytes_by_way(done.stdout, op)
 
     def stop(self):
         self.world.stop(self.child)
@@ -90,8 +95,7 @@ def ganesha(world, port, address="127.0.0.1", ns=None):
     for path in ("/run/ganesha", "/run/rpcbind", "/var/lib/nfs/ganesha"):
         os.makedirs(path, exist_ok=True)
     rpcbind = world.start(["rpcbind", "-f", "-w"], ns=ns, log="rpcbind.log")
-    if not world.wait_port(address, 111, rpcbind, ns, 5) and rpcbind.poll() is not None:
-        sh("true")  # another of ours runs already in this network
+    world.wait_port(address, 111, rpcbind, ns, 5)  # it ends where another of ours runs already in this network
     child = world.start([program, "-F", "-L", "STDOUT", "-f", conf, "-p", f"/run/ganesha{port}.pid",
                          "-N", "NIV_EVENT"], ns=ns, cpu=world.server_cpu, log=log)
     return started(world, "ganesha", child, address, port, port + 1, ns, log)

@@ -18,11 +18,15 @@ class Unestablished(Exception):
     """A condition could not be established: the row says why and is not drawn."""
 
 
+def in_network(words, ns):
+    """The words of a command that runs in that network, None being ours."""
+    words = list(map(str, words))
+    return ["nsenter", f"--net=/run/netns/{ns}"] + words if ns else words
+
+
 def sh(*words, ns=None, check=True):
     """Runs a command to its end; its output. Unestablished with its words when it fails."""
-    words = list(map(str, words))
-    if ns:
-        words = ["nsenter", f"--net=/run/netns/{ns}"] + words
+    words = in_network(words, ns)
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           start_new_session=True, timeout=LIMIT)
     if check and done.returncode:
@@ -70,13 +74,14 @@ class World:
     def tool(self, name):
         return os.path.join(self.work, "bin", name)
 
+    def placed(self, words, ns, cpu):
+        """The words of a command that runs in that network and on that processor."""
+        pinned = ["taskset", "-c", cpu] if cpu is not None and len(self.cpus) > 1 else []
+        return in_network([*pinned, *words], ns)
+
     def start(self, words, ns=None, cpu=None, log=None, **more):
-        """A process that stays; it does not hear of Ctrl-C, close_all ends it."""
-        words = list(map(str, words))
-        if cpu is not None and len(self.cpus) > 1:
-            words = ["taskset", "-c", str(cpu)] + words
-        if ns:
-            words = ["nsenter", f"--net=/run/netns/{ns}"] + words
+        """A process that stays; it does not hear of Ctrl-C, stop_all ends it."""
+        words = self.placed(words, ns, cpu)
         out = open(os.path.join(self.work, log), "ab") if log else subprocess.DEVNULL
         more.setdefault("stdin", subprocess.DEVNULL)
         more.setdefault("stdout", out)
@@ -106,25 +111,27 @@ class World:
         except OSError:
             return ""
 
+    def run_nfsload(self, args, ns, cpu, limit):
+        words = self.placed([self.tool("nfsload"), "--json", *args], ns, cpu)
+        return subprocess.run(words, capture_output=True, text=True, start_new_session=True, timeout=limit)
+
     def nfsload(self, args, ns=None, cpu=None):
-        """One measurement of one server; what nfsload says of it, and its exit status."""
-        words = [self.tool("nfsload"), "--json", "--rounds", "1"] + list(map(str, args))
-        if cpu is not None and len(self.cpus) > 1:
-            words = ["taskset", "-c", str(cpu)] + words
-        if ns:
-            words = ["nsenter", f"--net=/run/netns/{ns}"] + words
-        done = subprocess.run(words, capture_output=True, text=True, start_new_session=True, timeout=LIMIT)
+        """One measurement of one server; what nfsload says of it."""
+        done = self.run_nfsload(["--rounds", 1, *args], ns, cpu, LIMIT)
         return self.parse_load(done.stdout, done.stderr, done.returncode)
 
     def nfsload_many(self, args, cpu):
         """Several servers in one run, round by round: all that nfsload says. Failed calls fail the row."""
-        words = ["taskset", "-c", str(cpu)] if len(self.cpus) > 1 else []
-        words += [self.tool("nfsload"), "--json"] + list(map(str, args))
-        done = subprocess.run(words, capture_output=True, text=True, start_new_session=True, timeout=3 * LIMIT)
-        if done.returncode or not done.stdout:
-            raise Unestablished(done.stderr.strip()[-300:] or f"nfsload ended with status {done.returncode}")
+        done = self.run_nfsload(args, None, cpu, 3 * LIMIT)
+        if done.returncode == 1 or not done.stdout:
+            raise Unestablished(done.stderr.strip()[-300:] or "nfsload said nothing")
         said = json.loads(done.stdout)
         self.keep_raw(said)
+        for s in said["servers"]:
+            if s["failed"]:
+                raise Unestablished(f"{s['name']}: calls failed, by NFS status: {s['failed']}")
+        if done.returncode:
+            raise Unestablished(f"nfsload ended with status {done.returncode}: {done.stderr.strip()[-300:]}")
         return said
 
     def parse_load(self, out, err, status):
