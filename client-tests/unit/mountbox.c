@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "mountbox.h"
 #include "check.h"
+#include "lib/scratch.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -42,7 +43,7 @@ mountbox_sh(const char *fmt, ...)
 void
 mountbox_run(void (*fn)(const char *dir))
 {
-	char dir[] = "/tmp/check-mount-XXXXXX", cmd[128];
+	char dir[64];
 	int status = 0;
 	pid_t pid;
 
@@ -50,7 +51,7 @@ mountbox_run(void (*fn)(const char *dir))
 		printf("skipped: needs root to mount ");
 		return;
 	}
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+	scratch_make(dir, "mount");
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
@@ -65,8 +66,7 @@ mountbox_run(void (*fn)(const char *dir))
 	if (WIFSIGNALED(status))
 		printf(" killed by signal %d ", WTERMSIG(status));
 	/* its mounts went with it */
-	snprintf(cmd, sizeof cmd, "rm -rf %s", dir);
-	CU_ASSERT_EQUAL(system(cmd), 0);
+	scratch_drop(dir);
 }
 
 void

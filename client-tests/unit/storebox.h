@@ -3,6 +3,7 @@
 #define STOREBOX_H
 /* What the tests of the store share: a state directory, rows, issuing. */
 #include "check.h"
+#include "lib/scratch.h"
 #include "stat.h"
 #include "store.h"
 #include <errno.h>
@@ -24,18 +25,14 @@ make_dir(void)
 {
 	struct dir d;
 
-	snprintf(d.path, sizeof d.path, "/tmp/check-store-XXXXXX");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(d.path));
+	scratch_make(d.path, "store");
 	return d;
 }
 
 static inline void
 drop_dir(const struct dir *d)
 {
-	char cmd[128];
-
-	snprintf(cmd, sizeof cmd, "rm -rf %s", d->path);
-	CU_ASSERT_EQUAL(system(cmd), 0);
+	scratch_drop(d->path);
 }
 
 static inline struct store *

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
 #include "export.h"
+#include "lib/scratch.h"
 #include "store.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -346,8 +347,7 @@ begin(struct env *e)
 	char err[512];
 
 	memset(e, 0, sizeof *e);
-	snprintf(e->dir, sizeof e->dir, "/tmp/check-export-XXXXXX");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(e->dir));
+	scratch_make(e->dir, "export");
 	snprintf(e->state, sizeof e->state, "%s/state", e->dir);
 	snprintf(e->a, sizeof e->a, "%s/a", e->dir);
 	snprintf(e->ab, sizeof e->ab, "%s/a/b", e->dir);
@@ -363,11 +363,8 @@ begin(struct env *e)
 static void
 end(struct env *e)
 {
-	char cmd[128];
-
 	store_close(e->env.store);
-	snprintf(cmd, sizeof cmd, "rm -rf %s", e->dir);
-	CU_ASSERT_EQUAL(system(cmd), 0);
+	scratch_drop(e->dir);
 }
 
 /* A table of one or two directories; its errors in err. */

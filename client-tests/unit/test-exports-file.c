@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
 #include "entries.h"
+#include "lib/scratch.h"
 #include "plan.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -381,19 +382,14 @@ at(struct box *b, const char *name)
 static void
 put(struct box *b, const char *name, const char *text)
 {
-	FILE *f = fopen(at(b, name), "w");
-
-	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	fputs(text, f);
-	fclose(f);
+	scratch_write(at(b, name), text);
 }
 
 static void
 begin(struct box *b)
 {
 	memset(b, 0, sizeof *b);
-	strcpy(b->dir, "/tmp/check-exports-XXXXXX");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(b->dir));
+	scratch_make(b->dir, "exports");
 	mkdir(at(b, "d"), 0755);
 }
 
@@ -408,11 +404,8 @@ clear(struct box *b)
 static void
 end(struct box *b)
 {
-	char cmd[128];
-
 	clear(b);
-	snprintf(cmd, sizeof cmd, "rm -rf %s", b->dir);
-	CU_ASSERT_EQUAL(system(cmd), 0);
+	scratch_drop(b->dir);
 }
 
 static bool

@@ -2,6 +2,7 @@
 #include "check.h"
 #include "diff.h"
 #include "explain.h"
+#include "lib/scratch.h"
 #include "rootdir.h"
 #include "store.h"
 #include "table.h"
@@ -28,8 +29,7 @@ begin(struct box *b)
 	char err[512], path[80];
 
 	memset(b, 0, sizeof *b);
-	strcpy(b->dir, "/tmp/check-table-XXXXXX");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(b->dir));
+	scratch_make(b->dir, "table");
 	for (const char *d = "abc"; *d; d++) {
 		snprintf(path, sizeof path, "%s/%c", b->dir, *d);
 		mkdir(path, 0755);
@@ -46,12 +46,9 @@ begin(struct box *b)
 static void
 end(struct box *b)
 {
-	char cmd[128];
-
 	diag_free(&b->d);
 	store_close(b->env.store);
-	snprintf(cmd, sizeof cmd, "rm -rf %s", b->dir);
-	CU_ASSERT_EQUAL(system(cmd), 0);
+	scratch_drop(b->dir);
 }
 
 /* The table of a text, in which ~ stands for the directory. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
 #include "conf.h"
+#include "lib/scratch.h"
 #include "nfsconf.h"
 #include <arpa/inet.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,11 +23,7 @@ at(struct box *b, const char *name)
 static void
 put(struct box *b, const char *name, const char *text)
 {
-	FILE *f = fopen(at(b, name), "w");
-
-	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	fputs(text, f);
-	fclose(f);
+	scratch_write(at(b, name), text);
 }
 
 static void
@@ -37,8 +33,7 @@ begin(struct box *b)
 					   "/etc/nfs.conf.d"};
 
 	memset(b, 0, sizeof *b);
-	strcpy(b->dir, "/tmp/check-nfsconf-XXXXXX");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(b->dir));
+	scratch_make(b->dir, "nfsconf");
 	for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
 		mkdir(at(b, dirs[i]), 0755);
 }
@@ -46,11 +41,8 @@ begin(struct box *b)
 static void
 end(struct box *b)
 {
-	char cmd[128];
-
 	nfsconf_free(&b->n);
-	snprintf(cmd, sizeof cmd, "rm -rf %s", b->dir);
-	CU_ASSERT_EQUAL(system(cmd), 0);
+	scratch_drop(b->dir);
 }
 
 static bool
