@@ -309,21 +309,30 @@ TEST(reply, no_cork_is_left_when_the_last_goes_away)
 	free(b);
 }
 
+/* This process gets no more descriptors, until the limit that was is set again. */
+static struct rlimit
+no_descriptors(void)
+{
+	struct rlimit old, none;
+
+	CU_ASSERT_EQUAL_FATAL(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = old;
+	none.rlim_cur = 3;
+	CU_ASSERT_EQUAL_FATAL(setrlimit(RLIMIT_NOFILE, &none), 0);
+	return old;
+}
+
 /* With no descriptor left for a pipe the span goes to redo, and bytes still flow. */
 TEST(reply, without_pipes_spans_are_redone)
 {
 	struct bed *b = malloc(sizeof *b);
-	struct rlimit old, none;
 
 	bed_make(b, 0);
-	getrlimit(RLIMIT_NOFILE, &old);
-	none = old;
-	none.rlim_cur = 3;
 	queue(b, 0, 90, 0, 300, 0);
 	size_t keep = b->nwant;
 	queue(b, 1, 100, 0, 8192, 1);
 	b->nwant = keep;
-	setrlimit(RLIMIT_NOFILE, &none);
+	struct rlimit old = no_descriptors();
 	enum send_result sr = sender_flush(&b->out, b->srv, &b->x);
 	setrlimit(RLIMIT_NOFILE, &old);
 	CU_ASSERT_EQUAL(sr, SEND_IDLE);
@@ -340,16 +349,12 @@ TEST(reply, without_pipes_spans_are_redone)
 TEST(reply, without_pipes_copies_are_bounded)
 {
 	struct bed *b = malloc(sizeof *b);
-	struct rlimit old, none;
 
 	bed_make(b, 0);
-	getrlimit(RLIMIT_NOFILE, &old);
-	none = old;
-	none.rlim_cur = 3;
 	for (unsigned i = 0; i < 3; i++)
 		queue(b, i, 100, 0, 600000, 1);
 	b->nwant = 0;
-	setrlimit(RLIMIT_NOFILE, &none);
+	struct rlimit old = no_descriptors();
 	CU_ASSERT_EQUAL(sender_flush(&b->out, b->srv, &b->x), SEND_STARVED);
 	CU_ASSERT_PTR_EQUAL(replies_take(&b->redo), &b->r[0]);
 	CU_ASSERT_PTR_NULL(replies_take(&b->redo));
@@ -383,7 +388,6 @@ TEST(reply, without_pipes_copies_are_bounded)
 TEST(reply, only_a_span_is_ever_redone)
 {
 	struct bed *b = malloc(sizeof *b);
-	struct rlimit old, none;
 	struct pipe *p;
 
 	bed_make(b, 0);
@@ -396,10 +400,7 @@ TEST(reply, only_a_span_is_ever_redone)
 	size_t keep = b->nwant;
 	queue(b, 1, 100, 0, n, 1);
 	b->nwant = keep;
-	getrlimit(RLIMIT_NOFILE, &old);
-	none = old;
-	none.rlim_cur = 3;
-	setrlimit(RLIMIT_NOFILE, &none);
+	struct rlimit old = no_descriptors();
 	enum send_result sr = sender_flush(&b->out, b->srv, &b->x);
 	setrlimit(RLIMIT_NOFILE, &old);
 	CU_ASSERT_EQUAL(sr, SEND_IDLE);

@@ -68,6 +68,18 @@ quarrel(void *arg)
 	return NULL;
 }
 
+/* All at once, each with its number; gone when this returns. */
+static void
+set_to_work(struct worker w[WORKERS], void *(*fn)(void *))
+{
+	for (int i = 0; i < WORKERS; i++) {
+		w[i] = (struct worker){.n = i};
+		MUST(pthread_create(&w[i].thread, NULL, fn, &w[i]) == 0);
+	}
+	for (int i = 0; i < WORKERS; i++)
+		pthread_join(w[i].thread, NULL);
+}
+
 static void
 crowd(const char *type)
 {
@@ -75,14 +87,9 @@ crowd(const char *type)
 
 	mod_begin(type);
 	MUST(chmod(mod.dir, 0777) == 0);
-	for (int i = 0; i < WORKERS; i++) {
-		w[i] = (struct worker){.n = i};
-		MUST(pthread_create(&w[i].thread, NULL, quarrel, &w[i]) == 0);
-	}
-	for (int i = 0; i < WORKERS; i++) {
-		pthread_join(w[i].thread, NULL);
+	set_to_work(w, quarrel);
+	for (int i = 0; i < WORKERS; i++)
 		WANT_EQ(w[i].odd, 0);
-	}
 	mod_end();
 }
 /* Workers that quarrel about the same names get the errors that local processes would get. */
@@ -133,12 +140,7 @@ one_winner(void)
 
 	mod_begin("ext4");
 	MUST(chmod(mod.dir, 0777) == 0);
-	for (int i = 0; i < WORKERS; i++) {
-		w[i] = (struct worker){.n = i};
-		MUST(pthread_create(&w[i].thread, NULL, same_call, &w[i]) == 0);
-	}
-	for (int i = 0; i < WORKERS; i++)
-		pthread_join(w[i].thread, NULL);
+	set_to_work(w, same_call);
 	for (int i = 2; i < WORKERS; i++) /* all repeats of a client fared alike */
 		WANT_EQ(w[i].odd, w[i % 2].odd);
 	WANT_EQ(w[0].odd + w[1].odd, ROUNDS);
@@ -196,14 +198,9 @@ guards(void)
 	}
 	box_file(mod_at("f"), 1, 0600);
 	MUST(pthread_barrier_init(&line, NULL, WORKERS) == 0);
-	for (int i = 0; i < WORKERS; i++) {
-		w[i] = (struct worker){.n = i};
-		MUST(pthread_create(&w[i].thread, NULL, guarded, &w[i]) == 0);
-	}
-	for (int i = 0; i < WORKERS; i++) {
-		pthread_join(w[i].thread, NULL);
+	set_to_work(w, guarded);
+	for (int i = 0; i < WORKERS; i++)
 		WANT_EQ(w[i].odd, 0);
-	}
 	pthread_barrier_destroy(&line);
 	mod_end();
 }
@@ -267,14 +264,9 @@ settled_beside(void)
 	MUST(mod_create(&r, mod.root, "s1", 0644, NULL) == 0);
 	__atomic_store_n(&settle_on, true, __ATOMIC_RELEASE);
 	MUST(pthread_create(&settler, NULL, settle, NULL) == 0);
-	for (int i = 0; i < WORKERS; i++) {
-		w[i] = (struct worker){.n = i};
-		MUST(pthread_create(&w[i].thread, NULL, scribble, &w[i]) == 0);
-	}
-	for (int i = 0; i < WORKERS; i++) {
-		pthread_join(w[i].thread, NULL);
+	set_to_work(w, scribble);
+	for (int i = 0; i < WORKERS; i++)
 		WANT_EQ(w[i].odd, 0);
-	}
 	__atomic_store_n(&settle_on, false, __ATOMIC_RELEASE);
 	pthread_join(settler, NULL);
 	WANT(mod_stat("s0").st_size == 20 && mod_stat("s1").st_size == 24);
